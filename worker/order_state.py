@@ -1,0 +1,26 @@
+"""Where an order stands on the site (specification, section 2). The worker decides it; the gateway only mirrors it."""
+
+from enum import StrEnum
+
+
+class OrderState(StrEnum):
+    """States in the order in which an order usually passes through them."""
+
+    CREATED = "created"
+    IN_CART = "in_cart"
+    ORDERED = "ordered"
+    AWAITING_PAYMENT = "awaiting_payment"
+    PAID = "paid"
+    SHIPPED = "shipped"
+    DELIVERED = "delivered"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_placed(self) -> bool:
+        """True if an order number exists on the site in this state, cancelled orders included."""
+        return self not in (OrderState.CREATED, OrderState.IN_CART)
+
+    @property
+    def is_final(self) -> bool:
+        """True if the site will not move the order any further."""
+        return self in (OrderState.DELIVERED, OrderState.CANCELLED)

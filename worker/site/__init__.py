@@ -1,0 +1,1 @@
+"""What the worker can do on a shop's site: one seam, one adapter a site."""
