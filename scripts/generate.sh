@@ -1,14 +1,31 @@
 #!/bin/sh
 # Writes the Python of the contract (messages, stubs for mypy, gRPC, Connect) into the folder named, default generated/.
 # `google` as Connect's protobuf runtime lets gRPC and Connect share one family of messages.
+# Says nothing but how much changed; a file that would stay the same is not touched.
 set -eu
 out=${1:-generated}
-bin=$(pwd)/.venv/bin
-mkdir -p "$out"
-rm -rf "$out/ordergateway"
+bin=$(pwd)/${VENV:-.venv}/bin
+new=$(mktemp -d)
+trap 'rm -rf "$new"' EXIT
+
 PATH="$bin:$PATH" "$bin/python" -m grpc_tools.protoc --proto_path=proto \
-    --python_out="$out" --mypy_out="$out" --grpc_python_out="$out" --mypy_grpc_out="$out" \
-    --connectrpc_out="$out" --connectrpc_opt=protobuf=google \
-    proto/ordergateway/v1/*.proto
-for package in "$out/ordergateway" "$out/ordergateway/v1"; do : > "$package/__init__.py"; : > "$package/py.typed"; done
-rm "$out/ordergateway/v1/py.typed"
+    --python_out="$new" --mypy_out="$new" --grpc_python_out="$new" --mypy_grpc_out="$new" \
+    --connectrpc_out="$new" --connectrpc_opt=protobuf=google \
+    proto/ordergateway/v1/*.proto > "$new/log" 2>&1 || { cat "$new/log" >&2; exit 1; }
+: > "$new/ordergateway/__init__.py"
+: > "$new/ordergateway/py.typed"
+: > "$new/ordergateway/v1/__init__.py"
+
+changed=0
+for file in $(cd "$new" && find ordergateway -type f); do
+    cmp -s "$new/$file" "$out/$file" && continue
+    mkdir -p "$(dirname "$out/$file")"
+    cp "$new/$file" "$out/$file"
+    changed=$((changed + 1))
+done
+for file in $(cd "$out" && find ordergateway -type f ! -path '*/__pycache__/*'); do
+    [ -e "$new/$file" ] && continue
+    rm "$out/$file"
+    changed=$((changed + 1))
+done
+echo "generate: $changed files changed in $out"

@@ -1,0 +1,45 @@
+# The targets a person types. Each does all the set-up it needs.
+#   PYTHON  interpreter for a new environment (default: the first Python >= 3.11 found)
+#   VENV    the environment's folder
+#   ARGS    more arguments, for example: make test ARGS="tests/worker -k guard"
+.DEFAULT_GOAL := help
+VENV ?= .venv
+export VENV PYTHON
+ready := $(VENV)/ready
+
+.PHONY: help setup demo test lint format generate bench lock clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(ready): requirements/dev.txt pyproject.toml
+	@sh scripts/setup.sh
+
+setup: $(ready) ## Make the environment (.venv); instant when nothing changed
+
+demo: $(ready) ## Place three orders with the real parts: gateway, sandbox shop, worker, upstream
+	@$(VENV)/bin/python -m demo $(ARGS)
+
+test: $(ready) ## Run every test, in parallel
+	@$(VENV)/bin/pytest -n logical --maxprocesses 8 --dist worksteal --durations 10 -q $(ARGS)
+
+lint: $(ready) ## Check style, types, import rules, the contract, and that generated/ is current
+	@sh scripts/lint.sh $(ARGS)
+
+format: $(ready) ## Bring Python and proto files into their one form
+	@$(VENV)/bin/ruff check --quiet --fix-only .
+	@$(VENV)/bin/ruff format --quiet .
+	@$(VENV)/bin/buf format --write proto
+
+generate: $(ready) ## Write generated/ from proto/
+	@sh scripts/generate.sh
+
+bench: $(ready) ## Measure throughput and latency beside the floor of the same run (QUICK=1: under 40 s)
+	@$(VENV)/bin/python -m bench $(if $(QUICK),--quick) $(ARGS)
+
+lock: ## Pin the dependencies of pyproject.toml anew in requirements/ (needs uv)
+	@sh scripts/lock.sh
+
+clean: ## Remove the environment, caches and data of demos
+	@rm -rf $(VENV) .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

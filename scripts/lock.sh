@@ -1,0 +1,12 @@
+#!/bin/sh
+# Pins the dependencies of pyproject.toml, with hashes and for every supported Python, in requirements/. Needs uv, which
+# is no dependency of the project: any recent one will do. No index host is written into the files.
+# Arguments go to uv, for example: sh scripts/lock.sh --upgrade-package grpcio
+set -eu
+command -v uv > /dev/null || { echo "lock: uv is needed and was not found; install it with: pipx install uv" >&2; exit 1; }
+compile() {
+    uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+        --quiet --no-header pyproject.toml "$@"
+}
+compile --output-file requirements/runtime.txt "$@"
+compile --all-extras --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt "$@"
