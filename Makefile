@@ -16,6 +16,7 @@ $(ready): requirements/dev.txt pyproject.toml
 	@sh scripts/setup.sh
 
 setup: $(ready) ## Make the environment (.venv); instant when nothing changed
+	@echo "setup: $(VENV) is ready"
 
 demo: $(ready) ## Place three orders with the real parts: gateway, sandbox shop, worker, upstream
 	@$(VENV)/bin/python -m demo $(ARGS)

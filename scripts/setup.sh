@@ -31,4 +31,3 @@ pip install --require-hashes --requirement requirements/dev.txt ||
     fail "the dependencies could not be installed (see above); check the network connection and run it again"
 pip install --no-deps --no-build-isolation --editable . || fail "the project itself could not be installed (see above)"
 touch "$venv/ready"
-echo "setup: $venv is ready"
