@@ -1,0 +1,56 @@
+"""`make bench`: runs the benchmarks and prints each figure beside its floor and its goal."""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.result import show
+from bench.scenarios import FULL, QUICK, SCENARIOS
+from demo.programs import ProgramError, end_on_signals
+
+
+def main() -> int:
+    """Runs the scenarios named, all without a name. Status 0 if everything ran; a missed goal is told, not failed."""
+    parser = argparse.ArgumentParser(prog="make bench ARGS=...", description=__doc__)
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}; none: all")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and a smaller database, under 40 s")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    arguments = parser.parse_args()
+    unknown = set(arguments.scenarios) - set(SCENARIOS)
+    if unknown:
+        parser.error(f"unknown scenario: {', '.join(sorted(unknown))}")
+    end_on_signals()
+    size = QUICK if arguments.quick else FULL
+    begun = time.monotonic()
+    progress = Console(stderr=True)
+    folder = Path(tempfile.mkdtemp(prefix="order-gateway-bench-"))
+    results = []
+    try:
+        for name in arguments.scenarios or SCENARIOS:
+            progress.print(f"{time.monotonic() - begun:5.0f} s  {name}")
+            results += SCENARIOS[name](size, folder / name)
+            shutil.rmtree(folder / name)
+    except (ProgramError, RuntimeError) as error:
+        progress.print(f"bench: {error}", markup=False)
+        progress.print(f"bench: logs are in {folder}", markup=False)
+        return 1
+    except KeyboardInterrupt:
+        progress.print("bench: interrupted")
+        return 130
+    shutil.rmtree(folder)
+    progress.print(f"{time.monotonic() - begun:5.0f} s  done")
+    if arguments.json:
+        print(json.dumps({"quick": arguments.quick, "results": [result.as_json() for result in results]}, indent=2))
+    else:
+        show(results, Console(width=max(120, Console().width)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""The load: one client process. `python -m bench.load KIND TARGET AMOUNT` prints one line of JSON.
+
+    submit SECONDS   32 callers submit as fast as they are answered      {"per_second": ..., "ms": [...]}
+    wakeup COUNT     a worker waits, then an order is submitted          {"ms": [...]}: submit sent to lease received
+    cycle SECONDS    submit, lease, acknowledge, report, terminal report {"per_second": ...}, one after the other
+    lease COUNT      a worker takes queued orders and ends each          {"ms": [...]}: stream opened to lease received
+    idle COUNT       so many workers wait on an empty queue              prints "waiting" when all do, until ended
+
+Every answer is checked; a wrong one ends the run with an error.
+"""
+
+import asyncio
+import json
+import sys
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import grpc
+from google.protobuf.duration_pb2 import Duration
+from ordergateway.v1 import order_leases_pb2 as leases
+from ordergateway.v1 import order_leases_pb2_grpc, orders_pb2_grpc
+from ordergateway.v1 import orders_pb2 as orders
+
+TOKEN: Final = "benchmark-token-that-opens-nothing-else"  # noqa: S105 - it opens nothing else
+SESSION: Final = uuid.uuid4().hex
+CALLERS: Final = 32
+WARM_UP_SECONDS: Final = 0.5
+METADATA: Final = (("authorization", f"Bearer {TOKEN}"),)
+INTENT: Final = json.dumps(
+    {
+        "items": [{"item_url": "https://shop.example/items/1", "quantity": 2, "variant_id": "red"}],
+        "options": {"payment": "card"},
+        "max_total_yen": 30000,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Both sides of the queue, over one channel each, as upstream and worker have."""
+
+    upstream: "orders_pb2_grpc.OrderServiceAsyncStub"
+    worker: "order_leases_pb2_grpc.OrderLeaseServiceAsyncStub"
+
+    async def submit(self) -> str:
+        """Files an order under a new task_id."""
+        task_id = uuid.uuid4().hex
+        request = orders.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=INTENT)
+        answer = await self.upstream.SubmitOrder(request, metadata=METADATA)
+        if answer.task_id != task_id or not answer.created:
+            raise AssertionError(f"unexpected answer to a submission: {answer}")
+        return task_id
+
+    def open_stream(
+        self, session_id: str = SESSION
+    ) -> "grpc.aio.UnaryStreamCall[leases.LeaseOrdersRequest, leases.LeaseOrdersResponse]":
+        """Opens a lease stream."""
+        request = leases.LeaseOrdersRequest(
+            worker_id="bench", session_id=session_id, journal_id="b" * 32, sites=["sandbox"],
+            wait=Duration(seconds=60),
+        )  # fmt: skip
+        return self.worker.LeaseOrders(request, metadata=METADATA)
+
+    async def acknowledge(self, lease: leases.Lease) -> None:
+        """The first renewal."""
+        request = leases.RenewLeaseRequest(task_id=lease.task_id, worker_id="bench", lease_token=lease.lease_token)
+        await self.worker.RenewLease(request, metadata=METADATA)
+
+    async def report(self, lease: leases.Lease, state: "orders.OrderState.ValueType", sequence: int) -> None:
+        """Reports a state; `paid` ends the task."""
+        request = leases.ReportOrderRequest(
+            task_id=lease.task_id, worker_id="bench", lease_token=lease.lease_token, sequence=sequence, state=state,
+            payable_yen=12800, evidence_ref=f"{lease.task_id}/01-cart-add", terminal=state == orders.ORDER_STATE_PAID,
+        )  # fmt: skip
+        answer = await self.worker.ReportOrder(request, metadata=METADATA)
+        if not answer.recorded:
+            raise AssertionError(f"unexpected answer to a report: {answer}")
+
+
+async def next_lease(
+    call: "grpc.aio.UnaryStreamCall[leases.LeaseOrdersRequest, leases.LeaseOrdersResponse]",
+) -> leases.Lease:
+    """The lease that a stream brings, heartbeats passed over."""
+    while True:
+        message = await call.read()
+        if not isinstance(message, leases.LeaseOrdersResponse):
+            raise AssertionError("the lease stream ended without a lease")  # noqa: TRY004 - it is the answer, not a type
+        if message.HasField("lease"):
+            return message.lease
+
+
+async def submit(client: Client, seconds: float) -> dict[str, object]:
+    """Submissions of 32 callers for so many seconds, after a warm-up."""
+    times: list[float] = []
+    counted_from = time.perf_counter() + WARM_UP_SECONDS
+    end = counted_from + seconds
+
+    async def caller() -> None:
+        while (started := time.perf_counter()) < end:
+            await client.submit()
+            if started >= counted_from:
+                times.append(time.perf_counter() - started)
+
+    await asyncio.gather(*(caller() for _ in range(CALLERS)))
+    return {"per_second": len(times) / (time.perf_counter() - counted_from), "ms": in_milliseconds(times)}
+
+
+async def wakeup(client: Client, count: float) -> dict[str, object]:
+    """From the moment a submission is sent on an idle queue until the waiting worker holds the lease."""
+    times = []
+    for _ in range(int(count)):
+        call = client.open_stream()
+        await call.read()  # the first heartbeat: the worker waits from here
+        await asyncio.sleep(0.002)  # idle, as an idle queue is
+        started = time.perf_counter()
+        submission = asyncio.ensure_future(client.submit())
+        lease = await next_lease(call)
+        times.append(time.perf_counter() - started)
+        if lease.task_id != await submission:
+            raise AssertionError("another order was leased")
+        await client.acknowledge(lease)
+        await client.report(lease, orders.ORDER_STATE_PAID, 1)
+        await call.code()
+    return {"ms": in_milliseconds(times)}
+
+
+async def cycle(client: Client, seconds: float) -> dict[str, object]:
+    """Whole orders, one after the other, nothing at the same time."""
+    done = 0
+    started = time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        task_id = await client.submit()
+        lease = await next_lease(client.open_stream())
+        if lease.task_id != task_id:
+            raise AssertionError("another order was leased")
+        await client.acknowledge(lease)
+        await client.report(lease, orders.ORDER_STATE_IN_CART, 1)
+        await client.report(lease, orders.ORDER_STATE_PAID, 2)
+        done += 1
+    return {"per_second": done / (time.perf_counter() - started)}
+
+
+async def lease(client: Client, count: float) -> dict[str, object]:
+    """Leases from a queue that is not empty: from opening the stream until the lease is there."""
+    times = []
+    for _ in range(int(count)):
+        started = time.perf_counter()
+        taken = await next_lease(client.open_stream())
+        times.append(time.perf_counter() - started)
+        await client.acknowledge(taken)
+        await client.report(taken, orders.ORDER_STATE_PAID, 1)
+    return {"ms": in_milliseconds(times)}
+
+
+async def idle(client: Client, count: float) -> dict[str, object]:
+    """Workers that wait and get nothing, each stream opened again when it ends."""
+    waiting = 0
+    everybody = asyncio.Event()
+
+    async def worker(number: int) -> None:
+        nonlocal waiting
+        while True:
+            call = client.open_stream(f"waiter-{number:09d}")
+            if isinstance(await call.read(), leases.LeaseOrdersResponse):
+                waiting += 1
+            if waiting == int(count):
+                everybody.set()
+            while isinstance(await call.read(), leases.LeaseOrdersResponse):
+                pass
+
+    workers = [asyncio.create_task(worker(number)) for number in range(int(count))]
+    await everybody.wait()
+    print("waiting", flush=True)
+    await asyncio.gather(*workers)
+    return {}
+
+
+def in_milliseconds(seconds: list[float]) -> list[float]:
+    """Times to three decimals of a millisecond."""
+    return [round(value * 1000, 3) for value in seconds]
+
+
+KINDS: Final[dict[str, Callable[[Client, float], Awaitable[dict[str, object]]]]] = {
+    "submit": submit,
+    "wakeup": wakeup,
+    "cycle": cycle,
+    "lease": lease,
+    "idle": idle,
+}
+
+
+async def run(kind: str, target: str, amount: float) -> None:
+    """Runs one kind of load and prints what it measured."""
+    own_connection = (("grpc.use_local_subchannel_pool", 1),)
+    async with (
+        grpc.aio.insecure_channel(target, options=own_connection) as upstream,
+        grpc.aio.insecure_channel(target, options=own_connection) as worker,
+    ):
+        client = Client(orders_pb2_grpc.OrderServiceStub(upstream), order_leases_pb2_grpc.OrderLeaseServiceStub(worker))
+        print(json.dumps(await KINDS[kind](client, amount)))
+
+
+if __name__ == "__main__":
+    asyncio.run(run(sys.argv[1], sys.argv[2], float(sys.argv[3])))

@@ -1,0 +1,209 @@
+"""The benchmarks. Servers and clients are processes of their own; floor and gateway take turns, round by round, so that
+whatever else the machine does meets both.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import psutil
+
+from bench.backlog import fill
+from bench.load import TOKEN
+from bench.result import Result, percentile
+from demo.programs import Program, entry_point, free_port, serves_grpc, started
+
+REPOSITORY: Final = Path(__file__).parents[1]
+LOAD_SECONDS: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured. `scale` divides the number of tasks in the large database."""
+
+    rounds: int
+    seconds: float
+    wakeups: int
+    leases: int
+    starts: int
+    waiters: int
+    scale: int
+
+
+FULL: Final = Size(rounds=5, seconds=3, wakeups=200, leases=100, starts=3, waiters=2000, scale=1)
+QUICK: Final = Size(rounds=2, seconds=1.5, wakeups=150, leases=60, starts=1, waiters=500, scale=20)
+
+
+@contextmanager
+def floor(folder: Path) -> Iterator[str]:
+    """A running floor; gives its address."""
+    port = free_port()
+    target = f"127.0.0.1:{port}"
+    command = [sys.executable, "-m", "bench.floor", str(port)]
+    folder.mkdir(parents=True, exist_ok=True)
+    with started("floor", command, {"PYTHONPATH": str(REPOSITORY)}, folder=folder) as program:
+        program.wait_until(lambda: serves_grpc(target))
+        yield target
+
+
+@contextmanager
+def gateway(folder: Path) -> Iterator[tuple[str, Program]]:
+    """A running gateway on the database `gateway.db` of the folder; gives its address."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    target = f"127.0.0.1:{port}"
+    settings = {
+        "RAKUTEN_GATEWAY_PORT": str(free_port()),
+        "RAKUTEN_GATEWAY_GRPC_PORT": str(port),
+        "RAKUTEN_GATEWAY_DB_PATH": "gateway.db",
+        "RAKUTEN_SITES": "sandbox",
+        "RAKUTEN_API_TOKEN": TOKEN,
+    }
+    with started("gateway", [entry_point("order-gateway"), "serve"], settings, folder=folder) as program:
+        program.wait_until(lambda: serves_grpc(target), seconds=60)
+        yield target, program
+
+
+def load(kind: str, target: str, amount: float) -> dict[str, Any]:
+    """Runs one client process and returns what it measured. Raises RuntimeError with its words if it fails."""
+    command = [sys.executable, "-m", "bench.load", kind, target, str(amount)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"the load '{kind}' failed:\n{done.stderr[-2000:]}")
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def side_by_side(kind: str, amount: float, rounds: int, folder: Path) -> tuple[list[Any], list[Any]]:
+    """The same load on floor and gateway in turn; what each round of either measured."""
+    with floor(folder) as floor_target, gateway(folder) as (gateway_target, _program):
+        pairs = [(load(kind, floor_target, amount), load(kind, gateway_target, amount)) for _ in range(rounds)]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def submits(size: Size, folder: Path) -> list[Result]:
+    """Durable submissions of 32 callers."""
+    floors, ours = side_by_side("submit", size.seconds, size.rounds, folder)
+    of_floor = median(each["per_second"] for each in floors)
+    of_ours = median(each["per_second"] for each in ours)
+    return [
+        Result(
+            "durable submits, 32 callers",
+            f"{of_floor:,.0f}/s",
+            f"{of_ours:,.0f}/s",
+            of_ours / of_floor,
+            0.8,
+            at_least=True,
+            unit="x",
+        )
+    ]
+
+
+def wakeups(size: Size, folder: Path) -> list[Result]:
+    """From a submission on an idle queue to the lease in the waiting worker's hand."""
+    floors, ours = side_by_side("wakeup", size.wakeups, size.rounds, folder)
+    results = []
+    for percent, goal in ((50, 1.6), (99, 3.0)):
+        of_floor = percentile([value for each in floors for value in each["ms"]], percent)
+        of_ours = percentile([value for each in ours for value in each["ms"]], percent)
+        name = f"submit to lease in hand, idle queue, p{percent}"
+        results.append(
+            Result(name, f"{of_floor:.2f} ms", f"{of_ours:.2f} ms", of_ours / of_floor, goal, at_least=False, unit="x")
+        )
+    return results
+
+
+def cycles(size: Size, folder: Path) -> list[Result]:
+    """Whole orders, one after the other."""
+    floors, ours = side_by_side("cycle", size.seconds, size.rounds, folder)
+    of_floor = median(each["per_second"] for each in floors)
+    of_ours = median(each["per_second"] for each in ours)
+    return [
+        Result(
+            "serial cycle: submit, lease, ack, 2 reports",
+            f"{of_floor:,.0f}/s",
+            f"{of_ours:,.0f}/s",
+            of_ours,
+            250,
+            at_least=True,
+            unit="/s",
+        )
+    ]
+
+
+def large_database(size: Size, folder: Path) -> list[Result]:
+    """Start-up and leases on a database with a long past, against a small one."""
+    ended, queued = 1_000_000 // size.scale, 100_000 // size.scale
+    for name, counts in (("small", (0, 1000)), ("large", (ended, queued))):
+        (folder / name).mkdir(parents=True)
+        fill(folder / name / "gateway.db", ended=counts[0], queued=counts[1])
+    starts = []
+    for _ in range(size.starts):
+        begun = time.perf_counter()
+        with gateway(folder / "large"):
+            starts.append(time.perf_counter() - begun)
+    small: list[float] = []
+    large: list[float] = []
+    with ExitStack() as stack:
+        small_target, _ = stack.enter_context(gateway(folder / "small"))
+        large_target, _ = stack.enter_context(gateway(folder / "large"))
+        for _ in range(size.rounds):
+            small += load("lease", small_target, size.leases)["ms"]
+            large += load("lease", large_target, size.leases)["ms"]
+    size_in_words = f"{ended:,} ended + {queued:,} queued"
+    return [
+        Result(
+            f"lease, {size_in_words} (beside 1,000 queued)",
+            f"{median(small):.2f} ms",
+            f"{median(large):.2f} ms",
+            median(large) / median(small),
+            1.2,
+            at_least=False,
+            unit="x",
+        ),
+        Result(
+            f"start-up, {size_in_words}",
+            "",
+            f"{median(starts):.2f} s",
+            median(starts),
+            2.0,
+            at_least=False,
+            unit="s",
+        ),
+    ]
+
+
+def waiters(size: Size, folder: Path) -> list[Result]:
+    """What idle lease streams cost the gateway: share of one core, and memory."""
+    with gateway(folder) as (target, program):
+        server = psutil.Process(program.process.pid)
+        command = [sys.executable, "-m", "bench.load", "idle", target, str(size.waiters)]
+        with started("waiters", command, {"PYTHONPATH": str(REPOSITORY)}, folder=folder) as clients:
+            clients.wait_until(lambda: "waiting" in clients.log.read_text())
+            before, begun = server.cpu_times(), time.perf_counter()
+            time.sleep(2 * size.seconds + 4)  # the span over which the cost is taken
+            after, elapsed = server.cpu_times(), time.perf_counter() - begun
+            clients.check()
+            memory = server.memory_info().rss / 2**20
+    used = (after.user + after.system - before.user - before.system) / elapsed * 100
+    name = f"{size.waiters:,} idle lease streams"
+    return [
+        Result(f"{name}, share of a core", "", f"{used:.1f} %", used, 5, at_least=False, unit="%"),
+        Result(f"{name}, memory", "", f"{memory:.0f} MiB", memory, 150, at_least=False, unit="MiB"),
+    ]
+
+
+SCENARIOS: Final[dict[str, Callable[[Size, Path], list[Result]]]] = {
+    "submit": submits,
+    "wakeup": wakeups,
+    "cycle": cycles,
+    "large": large_database,
+    "waiters": waiters,
+}
