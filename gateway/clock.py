@@ -1,0 +1,85 @@
+"""The system's clocks behind the domain's `Clock`: wall time for people, boot time for judging (docs/adr/0004)."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from gateway.domain.moment import Moment, utc_text
+from gateway.store.port import Transaction
+
+_BOOT_ID_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemTime:
+    """Readings of the machine, injected so that a test or a simulation can replace them.
+
+    `boot_us` counts microseconds since the boot that `boot_id` names; it goes on through a suspend where the system
+    has such a clock.
+    """
+
+    boot_id: str
+    boot_us: Callable[[], int]
+    wall: Callable[[], datetime]
+
+
+def system_time() -> SystemTime:
+    """Return the machine's own clocks. Without a boot identity (not Linux) each process counts as a boot of its own."""
+    boot_us = _boot_time_us if hasattr(time, "CLOCK_BOOTTIME") else _monotonic_us
+    boot_id = _BOOT_ID_FILE.read_text("ascii").strip() if _BOOT_ID_FILE.exists() else uuid.uuid4().hex
+    return SystemTime(boot_id, boot_us, lambda: datetime.now(UTC))
+
+
+def _boot_time_us() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
+def _monotonic_us() -> int:
+    return time.monotonic_ns() // 1000
+
+
+class ServiceClock:
+    """The gateway's clock. `continues` is True if its elapsed time was carried over from an earlier process exactly."""
+
+    def __init__(
+        self, machine: SystemTime, anchor_boot_id: str, anchor_boot_us: int, elapsed_us: int, utc: str
+    ) -> None:
+        self._machine = machine
+        self.continues = machine.boot_id == anchor_boot_id
+        self._base_us = elapsed_us - (anchor_boot_us if self.continues else machine.boot_us())
+        self._last_utc = utc
+
+    def now(self) -> Moment:
+        """Read both clocks; the wall clock's text never decreases."""
+        self._last_utc = max(self._last_utc, self.wall_utc())
+        return Moment(self._last_utc, self._base_us + self._machine.boot_us())
+
+    def wall_utc(self) -> str:
+        """Return the wall clock as it is, even if it has gone back."""
+        return utc_text(self._machine.wall())
+
+    def save(self, tx: Transaction, now: Moment) -> None:
+        """Write down where the clock stands, so that the next process goes on from here."""
+        tx.change(
+            "clock_anchor_set",
+            boot_id=self._machine.boot_id,
+            boot_us=now.elapsed_us - self._base_us,
+            elapsed_us=now.elapsed_us,
+            utc=now.utc,
+        )
+
+
+def load_clock(tx: Transaction, machine: SystemTime) -> ServiceClock:
+    """Make the clock go on from where the database says that it stood."""
+    anchor = tx.one("clock_anchor_get")
+    last = tx.one("event_last")
+    last_utc = "" if last is None else last["occurred_at"]
+    if anchor is None:
+        return ServiceClock(machine, machine.boot_id, machine.boot_us(), 0, last_utc)
+    return ServiceClock(
+        machine, anchor["boot_id"], anchor["boot_us"], anchor["elapsed_us"], max(anchor["utc"], last_utc)
+    )

@@ -1,0 +1,168 @@
+"""Limits of single fields, the same on every transport (specification, section 3; limits as in the proto comments).
+
+Each function returns the value as it is stored, or raises RefusedError with the field and the limit.
+"""
+
+import re
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+from gateway.domain.json_text import JsonTextError, parse_object
+from gateway.domain.refusals import invalid
+
+MAX_PAGE_SIZE: Final = 200
+DEFAULT_PAGE_SIZE: Final = 50
+MAX_DETAIL_CHARACTERS: Final = 4_000
+MAX_REASON_CHARACTERS: Final = 1_000
+MAX_URL_CHARACTERS: Final = 2_000
+MAX_EVIDENCE_REF_CHARACTERS: Final = 300
+MAX_SITE_ORDER_ID_CHARACTERS: Final = 128
+MAX_ERROR_CODE: Final = 99_999
+MAX_SITES: Final = 16
+MAX_YEN: Final = 2**53 - 1
+"""The largest integer that every JSON reader keeps exact."""
+
+_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+_OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
+_LEASE_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_EVIDENCE_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_ROUTE_WORDS: Final = frozenset({"lease", "discovery"})
+
+
+def key(field: str, value: str) -> str:
+    """Check a task_id, query_id or worker_id: 1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit."""
+    if not value:
+        raise invalid(field, "is required")
+    if not _KEY.fullmatch(value):
+        raise invalid(field, "must be 1 to 128 characters of A-Z a-z 0-9 . _ -, the first a letter or digit")
+    return value
+
+
+def new_key(field: str, value: str) -> str:
+    """Check a task_id or query_id that may be new: a key that is no word of a route."""
+    if key(field, value) in _ROUTE_WORDS:
+        raise invalid(field, f"must not be one of the reserved words {', '.join(sorted(_ROUTE_WORDS))}")
+    return value
+
+
+def opaque_id(field: str, value: str) -> str:
+    """Check a session_id or journal_id: 16 to 64 of `A-Z a-z 0-9 _ -`."""
+    if not _OPAQUE.fullmatch(value):
+        raise invalid(field, "must be 16 to 64 characters of A-Z a-z 0-9 _ -")
+    return value
+
+
+def lease_token(field: str, value: str) -> str:
+    """Check the form of a lease token. The message never shows the value."""
+    if not _LEASE_TOKEN.fullmatch(value):
+        raise invalid(field, "must be the 43 characters that the lease brought")
+    return value
+
+
+def site(field: str, value: str, known: Collection[str]) -> str:
+    """Check that a site is one of the configured ones."""
+    if value not in known:
+        raise invalid(field, f"must be one of the configured sites {', '.join(sorted(known))}")
+    return value
+
+
+def sites(field: str, values: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """Check a worker's list of sites; repeated names count once."""
+    if not 1 <= len(values) <= MAX_SITES:
+        raise invalid(field, f"must name 1 to {MAX_SITES} sites")
+    return tuple(dict.fromkeys(site(field, value, known) for value in values))
+
+
+def json_object(field: str, value: str, *, max_bytes: int) -> str:
+    """Check a JSON text and return it as it came."""
+    if not value:
+        raise invalid(field, "is required: one JSON object as text")
+    try:
+        parse_object(value, max_bytes=max_bytes)
+    except JsonTextError as error:
+        raise invalid(field, str(error)) from None
+    return value
+
+
+def callback_url(field: str, value: str | None) -> str | None:
+    """Check a callback address: absolute http or https, at most 2,000 printable ASCII characters."""
+    if value is None:
+        return None
+    if len(value) > MAX_URL_CHARACTERS:
+        raise invalid(field, f"is longer than {MAX_URL_CHARACTERS} characters")
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable or not value.isascii() or not value.isprintable() or " " in value:
+        raise invalid(field, "must be an absolute http or https URL in printable ASCII")
+    return value
+
+
+def text(field: str, value: str, *, limit: int, required: bool = False) -> str:
+    """Check a text for people: length in characters, no NUL."""
+    if required and not value.strip():
+        raise invalid(field, f"is required, 1 to {limit:,} characters")
+    if len(value) > limit:
+        raise invalid(field, f"has {len(value):,} characters, the limit is {limit:,}")
+    if "\0" in value:
+        raise invalid(field, "must not hold the character NUL")
+    return value
+
+
+def site_order_id(field: str, value: str | None) -> str | None:
+    """Check an order number of the site: 1 to 128 printable characters."""
+    if value is None:
+        return None
+    if not 1 <= len(value) <= MAX_SITE_ORDER_ID_CHARACTERS or not value.isprintable() or not value.strip():
+        raise invalid(field, f"must be 1 to {MAX_SITE_ORDER_ID_CHARACTERS} printable characters")
+    return value
+
+
+def evidence_ref(field: str, value: str | None) -> str | None:
+    """Check where evidence lies: a relative path of plain names, at most 300 characters. It is never opened here."""
+    if value is None:
+        return None
+    if len(value) > MAX_EVIDENCE_REF_CHARACTERS:
+        raise invalid(field, f"is longer than {MAX_EVIDENCE_REF_CHARACTERS} characters")
+    if not all(_EVIDENCE_PART.fullmatch(part) for part in value.split("/")):
+        raise invalid(field, "must be a relative path of names from A-Z a-z 0-9 . _ -, such as po-1/05-payment")
+    return value
+
+
+def integer(field: str, value: int | None, *, low: int, high: int) -> int | None:
+    """Check an optional whole number, limits included."""
+    if value is None:
+        return None
+    if not low <= value <= high:
+        raise invalid(field, f"must be a whole number from {low:,} to {high:,}")
+    return value
+
+
+def timestamp(field: str, value: datetime | None) -> datetime | None:
+    """Check an optional time: years 1 to 9999, aware. It is returned in UTC."""
+    if value is None:
+        return None
+    try:
+        return value.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise invalid(field, "must be a time between the years 1 and 9999") from None
+
+
+def wait(field: str, value: timedelta | None, *, longest: timedelta, default: timedelta) -> timedelta:
+    """Check how long to wait: absent gives `default`, above `longest` it is clamped, negative is refused."""
+    if value is None:
+        return min(default, longest)
+    if value < timedelta(0):
+        raise invalid(field, "must not be negative")
+    return min(value, longest)
+
+
+def page_size(field: str, value: int) -> int:
+    """Check the size of a page: 1 to 200, 0 gives 50."""
+    if not 0 <= value <= MAX_PAGE_SIZE:
+        raise invalid(field, f"must be a whole number from 1 to {MAX_PAGE_SIZE}, or 0 for {DEFAULT_PAGE_SIZE}")
+    return value or DEFAULT_PAGE_SIZE

@@ -1,0 +1,323 @@
+"""What the use cases take and give: plain values, times as UTC text (see `gateway.domain.moment`)."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+
+from gateway.domain.states import OrderState, Placement, TaskStatus
+
+
+class LeaseScope(StrEnum):
+    """What one slot covers: everything, or one site (specification, section 2, slots)."""
+
+    GLOBAL = "global"
+    SITE = "site"
+
+
+class Via(StrEnum):
+    """How a lease was taken. Over REST there is no permit, so it counts as "may have clicked" throughout."""
+
+    GRPC = "grpc"
+    REST = "rest"
+
+
+class Verdict(StrEnum):
+    """What a look at the site's order list told about a recovered task."""
+
+    NOT_ORDERED = "not_ordered"
+    ORDERED = "ordered"
+    UNKNOWN = "unknown"
+
+
+class AlertKind(StrEnum):
+    """What an alert is about (specification, section 7)."""
+
+    WORKER_OFFLINE = "worker_offline"
+    TASK_UNCLAIMED = "task_unclaimed"
+    TASK_STALE = "task_stale"
+    TASK_NEEDS_HUMAN = "task_needs_human"
+    LATE_REPORT = "late_report"
+    CONTRADICTING_REPORT = "contradicting_report"
+    SITE_ORDER_ID_CONFLICT = "site_order_id_conflict"
+    CALLBACK_GIVEN_UP = "callback_given_up"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The settings that rules depend on."""
+
+    sites: tuple[str, ...]
+    scope: LeaseScope
+    lease_ttl: timedelta
+    acknowledge_within: timedelta
+    longest_wait: timedelta
+    permit_ttl: timedelta
+    permit_settle: timedelta
+    max_intent_bytes: int
+    worker_offline_after: timedelta
+    task_unclaimed_after: timedelta
+
+    def slot(self, site: str) -> str:
+        """Return the name of the slot that a task of this site occupies while it is active."""
+        return "global" if self.scope is LeaseScope.GLOBAL else f"site:{site}"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks: the identity that the token stands for, and the worker's name where one is concerned."""
+
+    identity: str
+    worker_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A checked request to file a task."""
+
+    task_id: str
+    site: str
+    intent_json: str
+    callback_url: str | None
+    traceparent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What a submission came to."""
+
+    task_id: str
+    status: TaskStatus
+    created: bool
+    intent_matches: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One row of the mirror: what is known of one order state of a task."""
+
+    state: OrderState
+    payable_yen: int | None
+    pay_deadline: str | None
+    site_order_id: str | None
+    evidence_ref: str | None
+    detail: str
+    error_code: int | None
+    reported_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task as stored. `row` orders tasks by submission."""
+
+    row: int
+    task_id: str
+    site: str
+    intent_json: str
+    callback_url: str | None
+    traceparent: str
+    status: TaskStatus
+    lease_owner: str | None
+    lease_expires_at: str | None
+    lease_deadline_us: int | None
+    lease_count: int
+    latest_state: OrderState | None
+    latest_lease: int
+    latest_sequence: int
+    end_state: OrderState | None
+    end_status: TaskStatus | None
+    order_known: bool
+    may_have_clicked: bool
+    submit_permitted_at: str | None
+    created_at: str
+    updated_at: str
+
+    @property
+    def placement(self) -> Placement:
+        """Say what is known of an order on the site (specification, section 4, placement)."""
+        if self.order_known:
+            return Placement.CERTAIN
+        return Placement.POSSIBLE if self.may_have_clicked else Placement.IMPOSSIBLE
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDetail:
+    """A task with its reports, the oldest first."""
+
+    task: Task
+    reports: tuple[Report, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """Some tasks, newest first. `next_row`: the page after this one starts below it; None on the last page."""
+
+    tasks: tuple[TaskDetail, ...]
+    next_row: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """A worker that asks for an order. `session_id` and `journal_id` are None over REST."""
+
+    worker_id: str
+    session_id: str | None
+    journal_id: str | None
+    sites: tuple[str, ...]
+    via: Via
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """A lease as stored, with its permit."""
+
+    task_id: str
+    lease_number: int
+    token: str
+    worker_id: str
+    session_id: str | None
+    journal_id: str | None
+    via: Via
+    started_us: int
+    acknowledged_at: str | None
+    ended_us: int | None
+    permitted_at: str | None
+    permit_expires_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a worker gets when it takes a task."""
+
+    task_id: str
+    site: str
+    intent_json: str
+    lease_expires_at: str
+    lease_count: int
+    known_state: OrderState | None
+    token: str
+    task_created_at: str
+    traceparent: str
+    other_site_order_ids: tuple[str, ...] = field(default=())
+    other_site_order_ids_truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What a renewal gives. `lease_age` is the lease's age by the service clock."""
+
+    task_id: str
+    lease_expires_at: str
+    lease_count: int
+    lease_age: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who claims to hold a lease. `token` is None only over REST without one."""
+
+    task_id: str
+    worker_id: str
+    token: str | None
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewReport:
+    """A checked report. `sequence` is None over REST, `terminal_status` None where the state decides."""
+
+    state: OrderState | None
+    payable_yen: int | None
+    pay_deadline: str | None
+    site_order_id: str | None
+    evidence_ref: str | None
+    detail: str
+    error_code: int | None
+    sequence: int | None
+    terminal: bool
+    terminal_status: TaskStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a report came to. `recorded` is False if the state had been reported before."""
+
+    task_id: str
+    status: TaskStatus
+    recorded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a look at the site told; `begun_at` is the lease's age when it began."""
+
+    verdict: Verdict
+    window_fully_covered: bool
+    evidence_ref: str | None
+    begun_at: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class PermitRequest:
+    """A worker that asks for leave to click."""
+
+    holder: Holder
+    journal_id: str
+    attests_no_click_record: bool
+    verification: Verification | None
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Leave to click, good for `valid_for` from the moment the first request for it was sent."""
+
+    task_id: str
+    permitted_at: str
+    valid_for: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    """A worker and when it was last heard of."""
+
+    worker_id: str
+    last_seen_at: str
+    silent_for: timedelta
+    offline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A pause of dispatch; `site` None: all sites."""
+
+    site: str | None
+    paused_at: str
+    paused_by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTask:
+    """A task that has waited long."""
+
+    task_id: str
+    site: str
+    created_at: str
+    age: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the gateway and its workers are (specification, section 7)."""
+
+    queued_count: int
+    queued_query_count: int
+    active_tasks: tuple[TaskDetail, ...]
+    workers: tuple[WorkerSeen, ...]
+    stale_queued_tasks: tuple[QueuedTask, ...]
+    pauses: tuple[Pause, ...]
+
+    @property
+    def degraded(self) -> bool:
+        """Tell whether a worker is offline or a task waits too long."""
+        return bool(self.stale_queued_tasks) or any(worker.offline for worker in self.workers)

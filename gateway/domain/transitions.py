@@ -1,0 +1,100 @@
+"""The one transition table of a task (specification, section 2).
+
+Whatever is not in the table is refused and changes nothing but the history. The same table stands for people in
+docs/protocol.md; a test compares the two.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from gateway.domain.refusals import Reason, Refusal
+from gateway.domain.states import ACTIVE, ENDED, TaskStatus
+
+
+class Event(StrEnum):
+    """What can happen to a task. The names appear in the history and in ErrorDetail.allowed."""
+
+    SUBMIT = "submit"
+    LEASE = "lease"
+    UNDO = "undo"
+    ACKNOWLEDGE = "acknowledge"
+    RENEW = "renew"
+    REPORT = "report"
+    FINISH = "finish"
+    REPORT_AFTER_END = "report_after_end"
+    EXPIRE = "expire"
+    EXPIRE_NOW = "expire_now"
+    RECLAIM = "reclaim"
+    REQUEUE = "requeue"
+    WITHDRAW = "withdraw"
+    CANCEL = "cancel"
+    RESOLVE = "resolve"
+
+
+_S = TaskStatus
+
+TRANSITIONS: Final[Mapping[tuple[Event, TaskStatus | None], frozenset[TaskStatus]]] = MappingProxyType(
+    {
+        (Event.SUBMIT, None): frozenset({_S.QUEUED}),
+        (Event.LEASE, _S.QUEUED): frozenset({_S.LEASED}),
+        (Event.UNDO, _S.LEASED): frozenset({_S.QUEUED}),
+        (Event.ACKNOWLEDGE, _S.LEASED): frozenset({_S.LEASED}),
+        **{(Event.RENEW, status): frozenset({status}) for status in ACTIVE},
+        **{(Event.REPORT, status): frozenset({_S.RUNNING}) for status in ACTIVE},
+        **{(Event.FINISH, status): ENDED for status in ACTIVE},
+        **{(Event.REPORT_AFTER_END, status): frozenset({status}) for status in ENDED},
+        **{(Event.EXPIRE, status): frozenset({_S.STALE}) for status in ACTIVE},
+        **{(Event.EXPIRE_NOW, status): frozenset({_S.STALE}) for status in ACTIVE},
+        (Event.RECLAIM, _S.STALE): frozenset({_S.LEASED}),
+        (Event.REQUEUE, _S.STALE): frozenset({_S.QUEUED}),
+        (Event.WITHDRAW, _S.QUEUED): frozenset({_S.STALE}),
+        (Event.CANCEL, _S.QUEUED): frozenset({_S.FAILED}),
+        **{
+            (Event.RESOLVE, status): frozenset({_S.SUCCEEDED, _S.FAILED})
+            for status in (_S.STALE, _S.NEEDS_HUMAN, _S.FAILED)
+        },
+    }
+)
+"""(event, status before; None: no task yet) gives the statuses it may lead to."""
+
+_ASKED_FOR: Final = tuple(
+    event
+    for event in Event
+    if event not in (Event.SUBMIT, Event.UNDO, Event.ACKNOWLEDGE, Event.FINISH, Event.REPORT_AFTER_END, Event.EXPIRE)
+)
+"""Events that somebody can ask for under their own name."""
+
+
+def allows(event: Event, status: TaskStatus, lease_count: int) -> bool:
+    """Tell whether the table lets `event` happen to a task in `status` that was leased `lease_count` times."""
+    if (event, status) not in TRANSITIONS:
+        return False
+    if event is Event.CANCEL:
+        return lease_count == 0
+    if event is Event.WITHDRAW:
+        return lease_count > 0
+    return True
+
+
+def allowed(status: TaskStatus, lease_count: int) -> tuple[str, ...]:
+    """Names of the operations that somebody may ask for now, in the order of the table."""
+    names = [event.value for event in _ASKED_FOR if allows(event, status, lease_count)]
+    if status in ENDED:
+        names.append(Event.REPORT.value)
+    return tuple(names)
+
+
+def check(event: Event, task_id: str, status: TaskStatus, lease_count: int) -> Refusal | None:
+    """Return None if the table allows `event`, else the refusal STATUS_CONFLICT."""
+    if allows(event, status, lease_count):
+        return None
+    possible = allowed(status, lease_count)
+    hint = f"; possible now: {', '.join(possible)}" if possible else ""
+    return Refusal(
+        Reason.STATUS_CONFLICT,
+        f"task {task_id} is {status} and was leased {lease_count} times: {event} is not possible{hint}",
+        current_status=status,
+        allowed=possible,
+    )

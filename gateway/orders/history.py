@@ -1,0 +1,73 @@
+"""The history and the alerts: what happened, who did it, what a person should look at (specification, section 4)."""
+
+import json
+from typing import Any, Final
+
+from gateway.domain.models import Actor, AlertKind, Task
+from gateway.domain.moment import Moment
+from gateway.domain.refusals import Refusal
+from gateway.domain.states import TaskStatus
+from gateway.store.port import Transaction
+
+GATEWAY: Final = Actor("gateway")
+"""The actor of what the gateway does by itself."""
+
+QUEUE: Final = "queue"
+"""Topic of everything that may let a waiting lease go on."""
+
+
+def topic_of(task_id: str) -> str:
+    """Return the topic of every change of one task."""
+    return f"task:{task_id}"
+
+
+def record(
+    tx: Transaction,
+    now: Moment,
+    task: Task,
+    kind: str,
+    actor: Actor,
+    after: TaskStatus,
+    *,
+    before: TaskStatus | None = None,
+    reason: str = "",
+    **details: Any,
+) -> None:
+    """Append an event of a task. `details` are JSON values; a token never goes there."""
+    tx.change(
+        "event_append",
+        at=now.utc,
+        subject=task.task_id,
+        kind=kind,
+        actor=actor.identity,
+        worker_id=actor.worker_id,
+        before=before or task.status,
+        after=after,
+        reason=reason,
+        details_json=_json(details),
+    )
+    tx.hint(topic_of(task.task_id))
+
+
+def record_refusal(
+    tx: Transaction, now: Moment, task: Task, kind: str, actor: Actor, refusal: Refusal, **details: Any
+) -> None:
+    """Append a refusal, unless the last one of its kind says the same: repeats add nothing."""
+    details = {"refusal": refusal.reason.value, "by": actor.worker_id or actor.identity, **details}
+    last = tx.one("event_last_of_kind", subject=task.task_id, kind=kind)
+    if last is None or last["details_json"] != _json(details):
+        record(tx, now, task, kind, actor, task.status, reason=refusal.message, **details)
+
+
+def raise_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str, message: str) -> None:
+    """Raise an alert; one that stands is not raised again."""
+    tx.change("alert_raise", kind=kind, subject=subject, message=message, at=now.utc)
+
+
+def clear_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str) -> None:
+    """Clear an alert if it stands."""
+    tx.change("alert_clear", kind=kind, subject=subject, at=now.utc)
+
+
+def _json(details: dict[str, Any]) -> str:
+    return json.dumps(details, ensure_ascii=False, separators=(",", ":"))

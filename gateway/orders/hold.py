@@ -1,0 +1,97 @@
+"""Holding a lease (specification, section 4, holding): who holds it, and its renewal."""
+
+import hmac
+from dataclasses import dataclass
+from datetime import timedelta
+
+from gateway.domain.models import Actor, Holder, LeaseRecord, Policy, Renewed, Task, Via
+from gateway.domain.moment import Moment, microseconds
+from gateway.domain.refusals import Reason, Refusal
+from gateway.domain.states import ACTIVE
+from gateway.domain.transitions import Event, allowed
+from gateway.orders.expire import expire, has_lapsed
+from gateway.orders.history import record, record_refusal
+from gateway.orders.submit import not_found
+from gateway.store.port import Transaction
+from gateway.store.rows import current_lease, find_task
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A task and the live lease on it."""
+
+    task: Task
+    lease: LeaseRecord
+
+
+def is_holder(lease: LeaseRecord | None, holder: Holder) -> bool:
+    """Tell whether `holder` has this lease: the worker's name, and the token unless the lease came over REST."""
+    if lease is None or lease.worker_id != holder.worker_id:
+        return False
+    if holder.token is None:
+        return lease.via is Via.REST
+    return hmac.compare_digest(lease.token.encode(), holder.token.encode())
+
+
+def lease_invalid(task: Task, why: str) -> Refusal:
+    """Make the refusal LEASE_INVALID."""
+    return Refusal(
+        Reason.LEASE_INVALID,
+        f"no valid lease on task {task.task_id}: {why}",
+        current_status=task.status,
+        allowed=allowed(task.status, task.lease_count),
+    )
+
+
+def judge_at_use(tx: Transaction, now: Moment, task: Task) -> Task:
+    """Return the task as it is now: stale if its lease has run out, though no sweep has come by."""
+    return expire(tx, now, task) if has_lapsed(task, now) else task
+
+
+def live_lease(tx: Transaction, now: Moment, holder: Holder, refused_as: str) -> Held | Refusal:
+    """Return the task and its lease if `holder` holds it and it has not run out.
+
+    Otherwise the refusal goes into the history as an event of the kind `refused_as`.
+    """
+    task = find_task(tx, holder.task_id)
+    if task is None:
+        return not_found(holder.task_id)
+    had_lapsed = has_lapsed(task, now)
+    task = judge_at_use(tx, now, task)
+    lease = current_lease(tx, task)
+    if lease is not None and is_holder(lease, holder) and task.status in ACTIVE:
+        return Held(task, lease)
+    if lease is None:
+        why = "it was never leased"
+    elif not is_holder(lease, holder):
+        why = f"{holder.worker_id} with this token does not hold it"
+    else:
+        why = "it has run out" if had_lapsed else f"the task is {task.status}"
+    refusal = lease_invalid(task, why)
+    record_refusal(tx, now, task, refused_as, Actor(holder.identity, holder.worker_id), refusal)
+    return refusal
+
+
+def renew(tx: Transaction, now: Moment, policy: Policy, holder: Holder) -> Renewed | Refusal:
+    """Extend a lease to a full TTL from now. The first renewal acknowledges it."""
+    held = live_lease(tx, now, holder, "renew_refused")
+    if isinstance(held, Refusal):
+        return held
+    task, lease = held.task, held.lease
+    tx.change("worker_seen", worker_id=holder.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+    expires_at = now.later(policy.lease_ttl)
+    tx.change(
+        "task_extend",
+        task_id=task.task_id,
+        lease_number=lease.lease_number,
+        expires_at=expires_at,
+        deadline_us=now.elapsed_us + microseconds(policy.lease_ttl),
+        at=now.utc,
+    )
+    acknowledges = (
+        tx.change("lease_acknowledge", task_id=task.task_id, lease_number=lease.lease_number, at=now.utc) == 1
+    )
+    event = Event.ACKNOWLEDGE if acknowledges else Event.RENEW
+    record(tx, now, task, event, Actor(holder.identity, holder.worker_id), task.status, expires_at=expires_at)
+    age = timedelta(microseconds=now.elapsed_us - lease.started_us)
+    return Renewed(task.task_id, expires_at, task.lease_count, age)

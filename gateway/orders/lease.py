@@ -1,0 +1,177 @@
+"""Taking an order (specification, sections 2 and 4, taking): lease, the repeat after a lost answer, undo, reclaim."""
+
+from datetime import timedelta
+from typing import Final
+
+from gateway.domain.models import Actor, AlertKind, Lease, LeaseRecord, LeaseRequest, LeaseScope, Policy, Task, Via
+from gateway.domain.moment import Moment, microseconds, parse_utc, utc_text
+from gateway.domain.refusals import Reason, Refusal
+from gateway.domain.states import TaskStatus
+from gateway.domain.transitions import Event, check
+from gateway.orders.expire import expire, expire_lapsed, has_lapsed
+from gateway.orders.history import QUEUE, clear_alert, record, record_refusal
+from gateway.orders.submit import not_found
+from gateway.store.port import Transaction
+from gateway.store.rows import all_pauses, current_lease, find_task, get_task, lease_from, task_from
+
+MAX_OTHER_NUMBERS: Final = 1_000
+"""Order numbers of other tasks that a recovered lease brings at most."""
+
+_VERIFICATION_REACHES_BACK: Final = timedelta(days=1)
+
+
+def open_lease(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
+    """Begin a wait: the worker's heartbeat, then its unacknowledged lease again, or the next order, or None."""
+    tx.change("worker_seen", worker_id=request.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+    return _again(tx, now, policy, request) or take_next(tx, now, policy, request, token)
+
+
+def take_next(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
+    """Lease the oldest queued task whose slot is free and whose site is not paused; None if there is none."""
+    expire_lapsed(tx, now)
+    paused = {pause.site for pause in all_pauses(tx)}
+    if None in paused or (policy.scope is LeaseScope.GLOBAL and tx.one("tasks_active") is not None):
+        return None
+    oldest: Task | None = None
+    for site in request.sites:
+        if site in paused or tx.one("task_in_slot", slot=policy.slot(site)) is not None:
+            continue
+        row = tx.one("task_oldest_queued", site=site)
+        if row is not None and (oldest is None or row["row"] < oldest.row):
+            oldest = task_from(row)
+    if oldest is None:
+        return None
+    return _hand_over(tx, now, policy, oldest, request, token, Event.LEASE)
+
+
+def undo_lease(tx: Transaction, now: Moment, task_id: str, token: str, actor: Actor) -> bool:
+    """Give back a lease that was never handed to the transport; False if it is not that any more."""
+    task = find_task(tx, task_id)
+    if task is None or task.status is not TaskStatus.LEASED:
+        return False
+    if tx.change("lease_undo", task_id=task_id, token=token) == 0:
+        return False
+    tx.change("task_give_back", task_id=task_id, lease_number=task.lease_count, at=now.utc)
+    record(tx, now, task, Event.UNDO, actor, TaskStatus.QUEUED, reason="the client had gone")
+    tx.hint(QUEUE)
+    return True
+
+
+def reclaim(
+    tx: Transaction, now: Moment, policy: Policy, task_id: str, request: LeaseRequest, token: str
+) -> Lease | Refusal:
+    """Lease a stale task again, on a person's command; allowed while dispatch is paused."""
+    tx.change("worker_seen", worker_id=request.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+    expire_lapsed(tx, now)
+    task = find_task(tx, task_id)
+    if task is None:
+        return not_found(task_id)
+    lease = current_lease(tx, task)
+    if task.status is TaskStatus.LEASED and lease is not None and _is_unacknowledged_of(lease, request):
+        return _lease(tx, policy, task, lease.token)
+    actor = Actor(request.identity, request.worker_id)
+    refusal = check(Event.RECLAIM, task_id, task.status, task.lease_count) or _occupied(tx, policy, task)
+    if refusal is not None:
+        record_refusal(tx, now, task, "reclaim_refused", actor, refusal)
+        return refusal
+    clear_alert(tx, now, AlertKind.TASK_STALE, task_id)
+    return _hand_over(tx, now, policy, task, request, token, Event.RECLAIM)
+
+
+def _again(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest) -> Lease | None:
+    if request.session_id is None:
+        return None
+    row = tx.one("lease_unacknowledged_of_session", session_id=request.session_id)
+    if row is None:
+        return None
+    lease = lease_from(row)
+    task = get_task(tx, lease.task_id)
+    if has_lapsed(task, now):
+        expire(tx, now, task)
+        return None
+    return _lease(tx, policy, task, lease.token)
+
+
+def _is_unacknowledged_of(lease: LeaseRecord, request: LeaseRequest) -> bool:
+    return (
+        lease.acknowledged_at is None
+        and lease.session_id is not None
+        and (lease.session_id, lease.worker_id) == (request.session_id, request.worker_id)
+    )
+
+
+def _occupied(tx: Transaction, policy: Policy, task: Task) -> Refusal | None:
+    if policy.scope is LeaseScope.GLOBAL:
+        holder = tx.one("tasks_active")
+    else:
+        holder = tx.one("task_in_slot", slot=policy.slot(task.site))
+    if holder is None:
+        return None
+    return Refusal(
+        Reason.ANOTHER_TASK_ACTIVE,
+        f"task {holder['task_id']} is in execution; reclaim {task.task_id} again when it has ended",
+        current_status=task.status,
+        retry_after=timedelta(seconds=5),
+    )
+
+
+def _hand_over(
+    tx: Transaction, now: Moment, policy: Policy, task: Task, request: LeaseRequest, token: str, event: Event
+) -> Lease:
+    lives = policy.acknowledge_within if request.via is Via.GRPC else policy.lease_ttl
+    number = task.lease_count + 1
+    tx.change(
+        "task_take",
+        task_id=task.task_id,
+        from_status=task.status,
+        slot=policy.slot(task.site),
+        worker_id=request.worker_id,
+        expires_at=now.later(lives),
+        deadline_us=now.elapsed_us + microseconds(lives),
+        may_have_clicked=int(request.via is Via.REST),
+        at=now.utc,
+    )
+    tx.change(
+        "lease_insert",
+        task_id=task.task_id,
+        lease_number=number,
+        token=token,
+        worker_id=request.worker_id,
+        session_id=request.session_id,
+        journal_id=request.journal_id,
+        via=request.via,
+        at=now.utc,
+        elapsed_us=now.elapsed_us,
+    )
+    actor = Actor(request.identity, request.worker_id)
+    record(tx, now, task, event, actor, TaskStatus.LEASED, lease_count=number, via=request.via.value)
+    return _lease(tx, policy, get_task(tx, task.task_id), token)
+
+
+def _lease(tx: Transaction, policy: Policy, task: Task, token: str) -> Lease:
+    numbers: list[str] = []
+    if task.lease_count > 1:
+        since = utc_text(parse_utc(task.created_at) - _VERIFICATION_REACHES_BACK)
+        numbers = [
+            row["site_order_id"]
+            for row in tx.all(
+                "report_numbers_of_other_tasks",
+                site=task.site,
+                task_id=task.task_id,
+                since=since,
+                count=MAX_OTHER_NUMBERS + 1,
+            )
+        ]
+    return Lease(
+        task_id=task.task_id,
+        site=task.site,
+        intent_json=task.intent_json,
+        lease_expires_at=task.lease_expires_at or "",
+        lease_count=task.lease_count,
+        known_state=task.latest_state,
+        token=token,
+        task_created_at=task.created_at,
+        traceparent=task.traceparent,
+        other_site_order_ids=tuple(numbers[:MAX_OTHER_NUMBERS]),
+        other_site_order_ids_truncated=len(numbers) > MAX_OTHER_NUMBERS,
+    )

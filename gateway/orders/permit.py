@@ -1,0 +1,135 @@
+"""The submit permit: leave for the one irreversible click (specification, section 4, submit permit).
+
+One permit a lease. A second one for a task is given only to the journal that had the first, when it attests that it
+clicked nothing, the settle time has passed, and a look at the site made after that found no order.
+"""
+
+from datetime import timedelta
+
+from gateway.domain.models import Actor, LeaseRecord, Permit, PermitRequest, Policy, Task, Verdict, Via
+from gateway.domain.moment import Moment, microseconds
+from gateway.domain.refusals import Reason, Refusal
+from gateway.domain.transitions import allowed
+from gateway.orders.history import record, record_refusal
+from gateway.orders.hold import live_lease
+from gateway.store.port import Transaction
+from gateway.store.rows import all_pauses, lease_from
+
+_ASK_AGAIN_WHILE_PAUSED = timedelta(seconds=5)
+
+
+def request_permit(tx: Transaction, now: Moment, policy: Policy, request: PermitRequest) -> Permit | Refusal:
+    """Grant the permit, the same one again to the same token, or say which rule refuses it."""
+    held = live_lease(tx, now, request.holder, "permit_refused")
+    if isinstance(held, Refusal):
+        return held
+    task, lease = held.task, held.lease
+    actor = Actor(request.holder.identity, request.holder.worker_id)
+    refusal = _own_lease_refuses(task, lease, request, now)
+    if refusal is None and lease.permit_expires_us is not None and lease.permitted_at is not None:
+        return Permit(task.task_id, lease.permitted_at, _microseconds(lease.permit_expires_us - now.elapsed_us))
+    refusal = (
+        refusal
+        or _pause_refuses(tx, task)
+        or _verification_refuses(task, lease, request, now)
+        or _earlier_leases_refuse(tx, policy, task, lease, request, now)
+    )
+    if refusal is not None:
+        record_refusal(tx, now, task, "permit_refused", actor, refusal)
+        return refusal
+    evidence_ref = request.verification.evidence_ref if request.verification else None
+    tx.change(
+        "lease_permit",
+        task_id=task.task_id,
+        lease_number=lease.lease_number,
+        expires_us=now.elapsed_us + microseconds(policy.permit_ttl),
+        evidence_ref=evidence_ref,
+        at=now.utc,
+    )
+    tx.change("task_mark_permitted", task_id=task.task_id, at=now.utc)
+    record(tx, now, task, "permit", actor, task.status, lease_count=task.lease_count, verified_by=evidence_ref)
+    return Permit(task.task_id, now.utc, policy.permit_ttl)
+
+
+def _own_lease_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, now: Moment) -> Refusal | None:
+    if lease.acknowledged_at is None:
+        return _refuse(task, Reason.LEASE_NOT_ACKNOWLEDGED, "the lease is not acknowledged yet; renew it first")
+    if lease.journal_id != request.journal_id:
+        return _refuse(task, Reason.PERMIT_OTHER_JOURNAL, "the lease was taken with another journal")
+    if task.order_known:
+        return _refuse(task, Reason.PERMIT_ORDER_KNOWN, "a report already tells of an order on the site")
+    if lease.permit_expires_us is not None and now.elapsed_us >= lease.permit_expires_us:
+        return _refuse(task, Reason.PERMIT_EXPIRED, "this lease's permit has run out, and a lease has only one")
+    return None
+
+
+def _pause_refuses(tx: Transaction, task: Task) -> Refusal | None:
+    for pause in all_pauses(tx):
+        if pause.site in (None, task.site):
+            where = pause.site or "all sites"
+            return _refuse(
+                task, Reason.DISPATCH_PAUSED, f"dispatch is paused for {where}: {pause.reason}", _ASK_AGAIN_WHILE_PAUSED
+            )
+    return None
+
+
+def _verification_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, now: Moment) -> Refusal | None:
+    if task.lease_count == 1:
+        return None
+    look = request.verification
+    if look is None:
+        return _refuse(task, Reason.PERMIT_NOT_VERIFIED, "a recovered task must be verified on the site first")
+    if look.verdict is not Verdict.NOT_ORDERED or not look.window_fully_covered or look.evidence_ref is None:
+        return _refuse(
+            task, Reason.PERMIT_NOT_VERIFIED,
+            "the verification must say not ordered, cover the window fully and name its evidence",
+        )  # fmt: skip
+    if not 0 <= microseconds(look.begun_at) <= now.elapsed_us - lease.started_us:
+        return _refuse(task, Reason.PERMIT_NOT_VERIFIED, "the verification was not made under this lease")
+    return None
+
+
+def _earlier_leases_refuse(
+    tx: Transaction, policy: Policy, task: Task, lease: LeaseRecord, request: PermitRequest, now: Moment
+) -> Refusal | None:
+    leases = [lease_from(row) for row in tx.all("leases_of_task", task_id=task.task_id)]
+    earlier = [
+        other
+        for other in leases
+        if other.lease_number < lease.lease_number and (other.via is Via.REST or other.permit_expires_us is not None)
+    ]
+    if not earlier:
+        return None
+    if any(other.journal_id != request.journal_id for other in earlier):
+        return _refuse(task, Reason.PERMIT_OTHER_JOURNAL, "an earlier lease with another journal may have clicked")
+    if not request.attests_no_click_record:
+        return _refuse(task, Reason.PERMIT_NOT_ATTESTED, "the journal must attest that it holds no click record")
+    ends = [stamp for other in earlier for stamp in (other.permit_expires_us, other.ended_us) if stamp is not None]
+    settled_us = max(ends) + microseconds(policy.permit_settle)
+    if now.elapsed_us < settled_us:
+        left = _microseconds(settled_us - now.elapsed_us)
+        return _refuse(
+            task, Reason.PERMIT_NOT_SETTLED,
+            f"the earlier permit is settled in {left.total_seconds():.0f} s; verify again after that", left,
+        )  # fmt: skip
+    look = request.verification
+    if look is None or lease.started_us + microseconds(look.begun_at) < settled_us:
+        return _refuse(
+            task, Reason.PERMIT_NOT_SETTLED,
+            "the verification began before the earlier permit was settled; verify again now", timedelta(0),
+        )  # fmt: skip
+    return None
+
+
+def _refuse(task: Task, reason: Reason, why: str, retry_after: timedelta | None = None) -> Refusal:
+    return Refusal(
+        reason,
+        f"no permit for task {task.task_id}: {why}",
+        current_status=task.status,
+        allowed=allowed(task.status, task.lease_count),
+        retry_after=retry_after,
+    )
+
+
+def _microseconds(amount: int) -> timedelta:
+    return timedelta(microseconds=amount)

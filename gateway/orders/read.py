@@ -1,0 +1,71 @@
+"""Reading tasks and the gateway's health."""
+
+from datetime import timedelta
+from typing import Final
+
+from gateway.domain.models import Health, Policy, QueuedTask, TaskDetail, TaskPage, WorkerSeen
+from gateway.domain.moment import Moment, microseconds, parse_utc, utc_text
+from gateway.domain.refusals import Refusal
+from gateway.domain.states import TaskStatus
+from gateway.orders.submit import not_found
+from gateway.store.port import Transaction
+from gateway.store.rows import all_pauses, find_task, task_from, with_reports
+
+MAX_WAITING_SHOWN: Final = 100
+_ABOVE_ALL_ROWS: Final = 2**63 - 1
+
+
+def get_task(tx: Transaction, _now: Moment, task_id: str) -> TaskDetail | Refusal:
+    """Return one task with its reports."""
+    task = find_task(tx, task_id)
+    return not_found(task_id) if task is None else with_reports(tx, task)
+
+
+def list_tasks(
+    tx: Transaction, _now: Moment, status: TaskStatus | None, site: str | None, below: int | None, count: int
+) -> TaskPage:
+    """Return up to `count` tasks older than row `below` (None: from the newest), newest first.
+
+    Rows are numbered by submission and never reused, so paging neither skips nor repeats.
+    """
+    name = "tasks_newest"
+    filters: dict[str, str] = {}
+    if status is not None:
+        name += "_by_status"
+        filters["status"] = status
+    if site is not None:
+        name += "_and_site" if filters else "_by_site"
+        filters["site"] = site
+    rows = tx.all(name, below=_ABOVE_ALL_ROWS if below is None else below, count=count + 1, **filters)
+    tasks = tuple(with_reports(tx, task_from(row)) for row in rows[:count])
+    return TaskPage(tasks, tasks[-1].task.row if len(rows) > count else None)
+
+
+def health(tx: Transaction, now: Moment, policy: Policy) -> Health:
+    """Return what a person looks at first (specification, section 7)."""
+    waiting_since = utc_text(parse_utc(now.utc) - policy.task_unclaimed_after)
+    workers = []
+    for row in tx.all("workers_all"):
+        silent_us = max(0, now.elapsed_us - row["last_seen_us"])
+        workers.append(
+            WorkerSeen(
+                row["worker_id"],
+                row["last_seen_at"],
+                timedelta(microseconds=silent_us),
+                offline=silent_us > microseconds(policy.worker_offline_after),
+            )
+        )
+    return Health(
+        queued_count=sum(row["count"] for row in tx.all("tasks_queued_count")),
+        queued_query_count=0,
+        active_tasks=tuple(with_reports(tx, task_from(row)) for row in tx.all("tasks_active")),
+        workers=tuple(workers),
+        stale_queued_tasks=tuple(
+            QueuedTask(
+                row["task_id"], row["site"], row["created_at"], parse_utc(now.utc) - parse_utc(row["created_at"])
+            )
+            for row in tx.all("tasks_queued_oldest", count=MAX_WAITING_SHOWN)
+            if row["created_at"] < waiting_since
+        ),
+        pauses=all_pauses(tx),
+    )

@@ -1,0 +1,217 @@
+"""What the worker tells (specification, sections 3 and 4): the mirror, the end, and late truth, which is kept."""
+
+from dataclasses import asdict
+from typing import Any, Final
+
+from gateway.domain.models import Actor, AlertKind, Holder, LeaseRecord, NewReport, Reported, Task
+from gateway.domain.moment import Moment
+from gateway.domain.refusals import Reason, Refusal
+from gateway.domain.states import ACTIVE, ENDED, NOTHING_PLACED, OrderState, TaskStatus
+from gateway.domain.transitions import Event, allowed
+from gateway.orders.history import QUEUE, raise_alert, record, record_refusal
+from gateway.orders.hold import is_holder, judge_at_use, lease_invalid
+from gateway.orders.submit import not_found
+from gateway.store.port import Transaction
+from gateway.store.rows import current_lease, find_task
+
+_DEFAULT_END: Final = {OrderState.PAID: TaskStatus.SUCCEEDED, OrderState.CANCELLED: TaskStatus.FAILED}
+
+
+def report(tx: Transaction, now: Moment, holder: Holder, told: NewReport) -> Reported | Refusal:
+    """Record what a worker tells of its task; a terminal report ends the task and frees the slot.
+
+    A report that is refused is written to the history all the same and alerts a person: it may be the only word that an
+    order was placed.
+    """
+    task = find_task(tx, holder.task_id)
+    if task is None:
+        return not_found(holder.task_id)
+    task = judge_at_use(tx, now, task)
+    lease = current_lease(tx, task)
+    if lease is None or not is_holder(lease, holder):
+        why = "it was never leased" if lease is None else f"{holder.worker_id} with this token is not its last holder"
+        return _keep_late(tx, now, task, holder, told, lease_invalid(task, why))
+    tx.change("worker_seen", worker_id=holder.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+    if task.status in ACTIVE:
+        return _accept(tx, now, task, lease, holder, told)
+    if task.status in ENDED:
+        return _append(tx, now, task, lease, holder, told)
+    return _keep_late(tx, now, task, holder, told, lease_invalid(task, f"the task is {task.status}"))
+
+
+def resulting_status(told: NewReport, state: OrderState) -> TaskStatus:
+    """Say how a terminal report ends its task (specification, section 3, report)."""
+    return told.terminal_status or _DEFAULT_END.get(state, TaskStatus.NEEDS_HUMAN)
+
+
+def tells_of_an_order(told: NewReport) -> bool:
+    """Tell whether a report says that an order is on the site: a state of ordered or later, or an order number."""
+    return told.site_order_id is not None or (told.state is not None and told.state not in NOTHING_PLACED)
+
+
+def _state_of(task: Task, told: NewReport) -> OrderState:
+    """Return the state told; a worker that ended with nothing done tells none, and the latest known one stands."""
+    return told.state or task.latest_state or OrderState.CREATED
+
+
+def _accept(tx: Transaction, now: Moment, task: Task, lease: LeaseRecord, holder: Holder, told: NewReport) -> Reported:
+    state = _state_of(task, told)
+    actor = Actor(holder.identity, holder.worker_id)
+    recorded = _mirror(tx, now, task, lease, state, told, TaskStatus.RUNNING)
+    if not told.terminal:
+        record(tx, now, task, Event.REPORT, actor, TaskStatus.RUNNING, recorded=recorded, **_said(state, told))
+        return Reported(task.task_id, TaskStatus.RUNNING, recorded)
+    status = resulting_status(told, state)
+    tx.change("task_finish", task_id=task.task_id, status=status, end_state=state, at=now.utc)
+    tx.change("lease_end", task_id=task.task_id, lease_number=lease.lease_number, at=now.utc, elapsed_us=now.elapsed_us)
+    record(tx, now, task, Event.FINISH, actor, status, recorded=recorded, **_said(state, told))
+    if status is TaskStatus.NEEDS_HUMAN:
+        why = f": {told.detail[:300]}" if told.detail else ""
+        raise_alert(
+            tx, now, AlertKind.TASK_NEEDS_HUMAN, task.task_id, f"task {task.task_id} needs a person, at {state}{why}"
+        )
+    tx.hint(QUEUE)
+    return Reported(task.task_id, status, recorded)
+
+
+def _append(
+    tx: Transaction, now: Moment, task: Task, lease: LeaseRecord, holder: Holder, told: NewReport
+) -> Reported | Refusal:
+    """Take a report after the end from the last holder."""
+    state = _state_of(task, told)
+    actor = Actor(holder.identity, holder.worker_id)
+    if told.terminal and (contradiction := _contradicts_end(task, state, told)):
+        refusal = Refusal(
+            Reason.STATUS_CONFLICT,
+            f"the report contradicts the end of task {task.task_id}: {contradiction}",
+            current_status=task.status,
+            allowed=allowed(task.status, task.lease_count),
+        )
+        _alert_contradiction(tx, now, task, contradiction)
+        return _keep_late(tx, now, task, holder, told, refusal)
+    if contradiction := _contradicts_status(task, state, told):
+        _alert_contradiction(tx, now, task, contradiction)
+    recorded = _mirror(tx, now, task, lease, state, told, task.status)
+    record(tx, now, task, Event.REPORT_AFTER_END, actor, task.status, recorded=recorded, **_said(state, told))
+    return Reported(task.task_id, task.status, recorded)
+
+
+def _contradicts_end(task: Task, state: OrderState, told: NewReport) -> str | None:
+    """Compare a terminal report with the worker's own end, or with the person's where the worker told none."""
+    status = resulting_status(told, state)
+    if task.end_status is None:
+        return None if status is task.status else f"it says {status}, a person decided {task.status}"
+    if (state, status) == (task.end_state, task.end_status):
+        return None
+    return f"it says {status} at {state}, the worker had ended it as {task.end_status} at {task.end_state}"
+
+
+def _contradicts_status(task: Task, state: OrderState, told: NewReport) -> str | None:
+    """Compare a further report with how the task stands, be it the worker's end or a person's decision."""
+    if task.status is TaskStatus.SUCCEEDED and state is OrderState.CANCELLED:
+        return "it says that the order was cancelled, the task had succeeded"
+    if task.status is TaskStatus.FAILED and state is not OrderState.CANCELLED and tells_of_an_order(told):
+        return f"it says that the order is {state}, the task had failed"
+    return None
+
+
+def _alert_contradiction(tx: Transaction, now: Moment, task: Task, contradiction: str) -> None:
+    raise_alert(
+        tx, now, AlertKind.CONTRADICTING_REPORT, task.task_id,
+        f"a report contradicts the end of task {task.task_id}: {contradiction}",
+    )  # fmt: skip
+
+
+def _keep_late(tx: Transaction, now: Moment, task: Task, holder: Holder, told: NewReport, refusal: Refusal) -> Refusal:
+    """Refuse a report and keep it: history, alert, and what it says of an order."""
+    actor = Actor(holder.identity, holder.worker_id)
+    if tells_of_an_order(told):
+        tx.change("task_mark_order_known", task_id=task.task_id, at=now.utc)
+    _check_number(tx, now, task, told.site_order_id)
+    said = _said(_state_of(task, told), told)
+    record_refusal(tx, now, task, "report_refused", actor, refusal, **said)
+    raise_alert(
+        tx, now, AlertKind.LATE_REPORT, task.task_id,
+        f"a report of {holder.worker_id} on task {task.task_id} came too late to count ({said['state']}"
+        f"{', order number ' + told.site_order_id if told.site_order_id else ''}); it is in the history",
+    )  # fmt: skip
+    return Refusal(
+        refusal.reason,
+        f"{refusal.message}; recorded late",
+        current_status=refusal.current_status,
+        allowed=refusal.allowed,
+        recorded_late=True,
+    )
+
+
+def _mirror(
+    tx: Transaction,
+    now: Moment,
+    task: Task,
+    lease: LeaseRecord,
+    state: OrderState,
+    told: NewReport,
+    status: TaskStatus,
+) -> bool:
+    """Write the report's row and move latest_state; return whether the state is new.
+
+    A row is one state: a repeat overwrites with what it brings and keeps its place; an older one (by the journal's
+    sequence) changes nothing.
+    """
+    known = tx.one("report_get", task_id=task.task_id, state=state)
+    age = (lease.lease_number, told.sequence or 0)
+    values: dict[str, Any] = {
+        "task_id": task.task_id,
+        "state": state,
+        "payable_yen": told.payable_yen,
+        "pay_deadline": told.pay_deadline,
+        "site_order_id": told.site_order_id,
+        "evidence_ref": told.evidence_ref,
+        "detail": told.detail,
+        "error_code": told.error_code,
+        "lease_number": age[0],
+        "sequence": age[1],
+    }
+    if known is None:
+        tx.change("report_insert", **values, at=now.utc)
+    elif age >= (known["lease_number"], known["sequence"]):
+        tx.change("report_overwrite", **values)
+    moves = known is None if told.sequence is None else age > (task.latest_lease, task.latest_sequence)
+    tx.change(
+        "task_progress",
+        task_id=task.task_id,
+        from_status=task.status,
+        status=status,
+        latest_state=state if moves else task.latest_state,
+        latest_lease=age[0] if moves else task.latest_lease,
+        latest_sequence=age[1] if moves else task.latest_sequence,
+        order_known=int(tells_of_an_order(told)),
+        at=now.utc,
+    )
+    _check_number(tx, now, task, told.site_order_id)
+    return known is None
+
+
+def _check_number(tx: Transaction, now: Moment, task: Task, number: str | None) -> None:
+    """Alert if the order number is known from another task, or if this task has another one (section 4, numbers)."""
+    if number is None:
+        return
+    others = tx.all("report_tasks_with_number", site_order_id=number, site=task.site, task_id=task.task_id)
+    if others:
+        names = ", ".join(row["task_id"] for row in others)
+        raise_alert(
+            tx, now, AlertKind.SITE_ORDER_ID_CONFLICT, f"{task.site}/{number}",
+            f"order number {number} of {task.site} is told by task {task.task_id} and by {names}",
+        )  # fmt: skip
+    numbers = {row["site_order_id"] for row in tx.all("report_numbers_of_task", task_id=task.task_id)} | {number}
+    if len(numbers) > 1:
+        raise_alert(
+            tx, now, AlertKind.SITE_ORDER_ID_CONFLICT, task.task_id,
+            f"task {task.task_id} tells of several order numbers: {', '.join(sorted(numbers))}",
+        )  # fmt: skip
+
+
+def _said(state: OrderState, told: NewReport) -> dict[str, Any]:
+    """Return what a report says, for the history."""
+    said = {name: value for name, value in asdict(told).items() if value not in (None, "", False)}
+    return {**said, "state": state.value}

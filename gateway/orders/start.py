@@ -1,0 +1,48 @@
+"""What happens to open leases when the gateway starts."""
+
+from dataclasses import dataclass
+
+from gateway.domain.models import Policy
+from gateway.domain.moment import Moment, microseconds, parse_utc
+from gateway.orders.expire import expire
+from gateway.orders.history import GATEWAY
+from gateway.store.port import Transaction
+from gateway.store.rows import task_from
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What the start did: leases given up as stale, leases kept."""
+
+    stale: int
+    kept: int
+
+
+def resume_after_start(
+    tx: Transaction, now: Moment, policy: Policy, *, clock_continues: bool, wall_utc: str
+) -> Started:
+    """Re-key the slots to the configured scope and judge the leases that a former process left.
+
+    If the service clock continues (same boot) it judges them as always. If not, the wall clock has to: a lease that has
+    run out by it, or any lease if the wall clock has gone back, is stale, since doubt falls towards stale
+    (specification, section 2). `wall_utc` is the wall clock's own reading, which `now.utc` never falls behind.
+    """
+    stale = 0
+    active = [task_from(row) for row in tx.all("tasks_active")]
+    for task in active:
+        tx.change("task_rekey_slot", task_id=task.task_id, slot=f"site:{task.site}:{task.task_id}")
+    taken: set[str] = set()
+    for task in active:
+        slot = policy.slot(task.site)
+        if slot not in taken:
+            taken.add(slot)
+            tx.change("task_rekey_slot", task_id=task.task_id, slot=slot)
+        if clock_continues:
+            continue
+        left = parse_utc(task.lease_expires_at or now.utc) - parse_utc(wall_utc)
+        if wall_utc < now.utc or left.total_seconds() <= 0:
+            expire(tx, now, task, GATEWAY, reason="the machine was restarted and the lease may have run out")
+            stale += 1
+        else:
+            tx.change("task_rebase_deadline", task_id=task.task_id, deadline_us=now.elapsed_us + microseconds(left))
+    return Started(stale, len(active) - stale)

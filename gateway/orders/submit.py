@@ -1,0 +1,80 @@
+"""Filing a task, and withdrawing one that nobody has taken (specification, sections 2 and 3)."""
+
+import logging
+
+from gateway.domain.json_text import canonical, parse_object
+from gateway.domain.models import Actor, Policy, Submission, Submitted, Task, TaskDetail
+from gateway.domain.moment import Moment
+from gateway.domain.refusals import Reason, Refusal
+from gateway.domain.states import TaskStatus
+from gateway.domain.transitions import Event, check
+from gateway.orders.history import QUEUE, record, record_refusal
+from gateway.store.port import Transaction
+from gateway.store.rows import find_task, get_task, with_reports
+
+_log = logging.getLogger(__name__)
+
+
+def submit(tx: Transaction, now: Moment, policy: Policy, submission: Submission, actor: Actor) -> Submitted:
+    """File a task. The same task_id again answers the existing one and changes nothing, not even the callback."""
+    existing = find_task(tx, submission.task_id)
+    if existing is not None:
+        matches = _same_intent(existing.intent_json, submission.intent_json, policy.max_intent_bytes)
+        if not matches:
+            _log.warning("task_id=%s was submitted again with another intent; the first stands", submission.task_id)
+        return Submitted(existing.task_id, existing.status, created=False, intent_matches=matches)
+    tx.change(
+        "task_insert",
+        task_id=submission.task_id,
+        site=submission.site,
+        intent_json=submission.intent_json,
+        callback_url=submission.callback_url,
+        traceparent=submission.traceparent,
+        at=now.utc,
+    )
+    tx.change(
+        "event_append",
+        at=now.utc,
+        subject=submission.task_id,
+        kind=Event.SUBMIT,
+        actor=actor.identity,
+        worker_id=None,
+        before=None,
+        after=TaskStatus.QUEUED,
+        reason="",
+        details_json="{}",
+    )
+    tx.hint(QUEUE)
+    return Submitted(submission.task_id, TaskStatus.QUEUED, created=True, intent_matches=True)
+
+
+def cancel(tx: Transaction, now: Moment, task_id: str, reason: str, actor: Actor) -> TaskDetail | Refusal:
+    """Withdraw a task that was never leased; it ends as failed. A repeat of a cancel answers the same."""
+    task = find_task(tx, task_id)
+    if task is None:
+        return not_found(task_id)
+    if _was_cancelled(task):
+        return with_reports(tx, task)
+    if refusal := check(Event.CANCEL, task_id, task.status, task.lease_count):
+        record_refusal(tx, now, task, "cancel_refused", actor, refusal)
+        return refusal
+    tx.change("task_cancel", task_id=task_id, at=now.utc)
+    record(tx, now, task, Event.CANCEL, actor, TaskStatus.FAILED, reason=reason)
+    tx.hint(QUEUE)
+    return with_reports(tx, get_task(tx, task_id))
+
+
+def not_found(task_id: str) -> Refusal:
+    """Make the refusal of an unknown task."""
+    return Refusal(Reason.TASK_NOT_FOUND, f"there is no task {task_id}")
+
+
+def _was_cancelled(task: Task) -> bool:
+    return task.status is TaskStatus.FAILED and task.lease_count == 0
+
+
+def _same_intent(first: str, second: str, max_bytes: int) -> bool:
+    if first == second:
+        return True
+    unlimited = max(max_bytes, len(first.encode()))
+    return canonical(parse_object(first, max_bytes=unlimited)) == canonical(parse_object(second, max_bytes=unlimited))

@@ -1,0 +1,66 @@
+"""The port between use cases and a database engine.
+
+A use case is a plain synchronous function `(tx, now, ...) -> result`. It reads and writes through a Transaction, names
+SQL from gateway/store/sql, and knows no engine. A store runs it, durably, and answers after the commit.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from gateway.domain.moment import Moment
+
+Value = str | int | None
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Row(Protocol):
+    """A row of a result, read by column name."""
+
+    def __getitem__(self, column: str, /) -> Any:
+        """Return one column."""
+        ...
+
+
+class Transaction(Protocol):
+    """One use case's view of the database. All of its changes commit together, or none does."""
+
+    def one(self, name: str, /, **parameters: Value) -> Row | None:
+        """Run a named query and return its first row, or None."""
+        ...
+
+    def all(self, name: str, /, **parameters: Value) -> Sequence[Row]:
+        """Run a named query and return its rows."""
+        ...
+
+    def change(self, name: str, /, **parameters: Value) -> int:
+        """Run a named statement and return how many rows it changed."""
+        ...
+
+    def hint(self, topic: str) -> None:
+        """Wake those who wait for `topic` once this is committed. Only a hint: a poll stands behind it."""
+        ...
+
+
+class StoreUnavailableError(Exception):
+    """The database cannot do it now (disk full, locked, I/O error); nothing was stored."""
+
+
+class Store(Protocol):
+    """Runs use cases."""
+
+    async def write(
+        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run an operation and return its result once it is durable. Raises StoreUnavailableError.
+
+        An exception of the operation undoes its own changes and is raised here. Cancelling the caller does not undo
+        an operation that has begun.
+        """
+        ...
+
+    async def read(
+        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run an operation that only reads, on a snapshot of what is committed. Raises StoreUnavailableError."""
+        ...

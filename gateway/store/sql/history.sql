@@ -1,0 +1,22 @@
+-- name: event_append
+INSERT INTO events (occurred_at, subject, kind, actor, worker_id, status_before, status_after, reason, details_json)
+VALUES (:at, :subject, :kind, :actor, :worker_id, :before, :after, :reason, :details_json);
+
+-- name: event_last_of_kind
+SELECT details_json FROM events WHERE subject = :subject AND kind = :kind ORDER BY sequence DESC LIMIT 1;
+
+-- name: event_last
+SELECT sequence, occurred_at FROM events ORDER BY sequence DESC LIMIT 1;
+
+-- name: events_subjects_after
+SELECT DISTINCT subject FROM events WHERE sequence > :sequence AND subject <> '' LIMIT 10000;
+
+-- name: alert_raise
+INSERT INTO alerts (kind, subject, message, raised_at) VALUES (:kind, :subject, :message, :at)
+ON CONFLICT (kind, subject) WHERE cleared_at IS NULL DO NOTHING;
+
+-- name: alert_clear
+UPDATE alerts SET cleared_at = :at WHERE kind = :kind AND subject = :subject AND cleared_at IS NULL;
+
+-- name: alerts_standing_after
+SELECT * FROM alerts WHERE cleared_at IS NULL AND alert_id > :alert_id ORDER BY alert_id;

@@ -1,0 +1,29 @@
+-- name: lease_insert
+INSERT INTO leases (task_id, lease_number, token, worker_id, session_id, journal_id, via, started_at, started_us)
+VALUES (:task_id, :lease_number, :token, :worker_id, :session_id, :journal_id, :via, :at, :elapsed_us);
+
+-- name: lease_get
+SELECT * FROM leases WHERE task_id = :task_id AND lease_number = :lease_number;
+
+-- name: leases_of_task
+SELECT * FROM leases WHERE task_id = :task_id ORDER BY lease_number;
+
+-- name: lease_unacknowledged_of_session
+SELECT * FROM leases WHERE session_id = :session_id AND ended_at IS NULL AND acknowledged_at IS NULL LIMIT 1;
+
+-- name: lease_acknowledge
+UPDATE leases SET acknowledged_at = :at
+WHERE task_id = :task_id AND lease_number = :lease_number AND ended_at IS NULL AND acknowledged_at IS NULL;
+
+-- name: lease_end
+UPDATE leases SET ended_at = :at, ended_us = :elapsed_us
+WHERE task_id = :task_id AND lease_number = :lease_number AND ended_at IS NULL;
+
+-- name: lease_undo
+DELETE FROM leases
+WHERE task_id = :task_id AND token = :token AND ended_at IS NULL AND acknowledged_at IS NULL;
+
+-- name: lease_permit
+UPDATE leases
+SET permitted_at = :at, permit_expires_us = :expires_us, permit_evidence_ref = :evidence_ref
+WHERE task_id = :task_id AND lease_number = :lease_number AND ended_at IS NULL AND permitted_at IS NULL;

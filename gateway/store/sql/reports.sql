@@ -1,0 +1,32 @@
+-- name: report_get
+SELECT * FROM reports WHERE task_id = :task_id AND state = :state;
+
+-- name: report_insert
+INSERT INTO reports (task_id, state, payable_yen, pay_deadline, site_order_id, evidence_ref, detail, error_code,
+    lease_number, sequence, reported_at)
+VALUES (:task_id, :state, :payable_yen, :pay_deadline, :site_order_id, :evidence_ref, :detail, :error_code,
+    :lease_number, :sequence, :at);
+
+-- name: report_overwrite
+UPDATE reports
+SET payable_yen = coalesce(:payable_yen, payable_yen), pay_deadline = coalesce(:pay_deadline, pay_deadline),
+    site_order_id = coalesce(:site_order_id, site_order_id), evidence_ref = coalesce(:evidence_ref, evidence_ref),
+    detail = CASE WHEN :detail = '' THEN detail ELSE :detail END, error_code = coalesce(:error_code, error_code),
+    lease_number = :lease_number, sequence = :sequence
+WHERE task_id = :task_id AND state = :state;
+
+-- name: reports_of_task
+SELECT * FROM reports WHERE task_id = :task_id ORDER BY row;
+
+-- name: report_numbers_of_task
+SELECT DISTINCT site_order_id FROM reports WHERE task_id = :task_id AND site_order_id IS NOT NULL ORDER BY site_order_id;
+
+-- name: report_tasks_with_number
+SELECT DISTINCT tasks.task_id FROM reports JOIN tasks USING (task_id)
+WHERE reports.site_order_id = :site_order_id AND tasks.site = :site AND tasks.task_id <> :task_id LIMIT 10;
+
+-- name: report_numbers_of_other_tasks
+SELECT DISTINCT reports.site_order_id FROM reports JOIN tasks USING (task_id)
+WHERE tasks.site = :site AND tasks.task_id <> :task_id AND reports.site_order_id IS NOT NULL
+    AND reports.reported_at >= :since
+ORDER BY reports.row DESC LIMIT :count;

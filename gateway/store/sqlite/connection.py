@@ -1,0 +1,70 @@
+"""Opening the database file: one process each, held by a lock; durable settings; clear words where it fails."""
+
+import fcntl
+import os
+import sqlite3
+from pathlib import Path
+from typing import IO, Final
+
+from gateway.store.sqlite.schema import DatabaseUnusableError
+
+BUSY_TIMEOUT_MS: Final = 2_000
+"""How long a write waits for another program (a backup tool, a person with a shell) that holds the file."""
+
+
+def lock(path: Path) -> IO[str]:
+    """Take the lock beside the database file for the life of the process; keep the returned file open.
+
+    Raises DatabaseUnusableError if another process holds it or the folder cannot be written.
+    """
+    lock_path = path.with_name(path.name + ".lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = lock_path.open("a", encoding="ascii")
+    except OSError as error:
+        raise DatabaseUnusableError(f"{lock_path} cannot be opened ({error.strerror})") from error
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        held.close()
+        raise DatabaseUnusableError("another gateway process has it open; stop that one first") from None
+    return held
+
+
+def open_writer(path: Path) -> sqlite3.Connection:
+    """Open the connection that writes. The file is made with mode 0600. Raises DatabaseUnusableError."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        connection = _open(f"file:{_quoted(path)}?mode=rw")
+        if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+            raise DatabaseUnusableError("its folder does not support SQLite's WAL mode (a network share?)")
+        # An acknowledgement promises that the data is on disk, so every commit is flushed.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+    except (OSError, sqlite3.Error) as error:
+        raise DatabaseUnusableError(str(error)) from error
+    return connection
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """Open a connection that only reads."""
+    connection = _open(f"file:{_quoted(path)}?mode=ro")
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _open(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        uri,
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_TIMEOUT_MS / 1000,
+        cached_statements=256,
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _quoted(path: Path) -> str:
+    return path.as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")

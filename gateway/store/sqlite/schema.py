@@ -1,0 +1,63 @@
+"""The schema: numbered migrations, each in one transaction, and the check of the version at start."""
+
+import sqlite3
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Final
+
+APPLICATION_ID: Final = 0x4F474154
+"""Marks our files ("OGAT"), so that another program's database is not taken for one."""
+
+
+class DatabaseUnusableError(Exception):
+    """The file cannot serve as the gateway's database; the message says why and what to do."""
+
+
+def migrations() -> Sequence[str]:
+    """Return the SQL of the migrations in order; the schema version is their number."""
+    folder = files(__package__).joinpath("migrations")
+    found = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
+    for number, entry in enumerate(found, start=1):
+        if not entry.name.startswith(f"{number:04d}_"):
+            raise ValueError(f"migration {entry.name} should have the number {number:04d}")
+    return [entry.read_text("utf-8") for entry in found]
+
+
+def migrate(connection: sqlite3.Connection, steps: Sequence[str] | None = None) -> int:
+    """Bring the database to the newest version and return how many migrations ran.
+
+    Raises DatabaseUnusableError if the file belongs to another program or to a newer version, or is damaged.
+    """
+    steps = migrations() if steps is None else steps
+    version = _pragma(connection, "user_version")
+    application = _pragma(connection, "application_id")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application != APPLICATION_ID and (application != 0 or tables):
+        raise DatabaseUnusableError("it is a SQLite database of another program; name another file")
+    if version > len(steps):
+        raise DatabaseUnusableError(
+            f"it has schema version {version}, this program knows versions up to {len(steps)}; "
+            "use the newer program, or restore a backup made before the upgrade"
+        )
+    for number, sql in enumerate(steps[version:], start=version + 1):
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE;\n{sql}\nPRAGMA application_id = {APPLICATION_ID};\n"
+                f"PRAGMA user_version = {number};\nCOMMIT;"
+            )
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.rollback()
+            raise
+    return len(steps) - version
+
+
+def check_integrity(connection: sqlite3.Connection) -> None:
+    """Run SQLite's quick check of the file's structure. Raises DatabaseUnusableError naming the first fault."""
+    fault = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if fault != "ok":
+        raise DatabaseUnusableError(f"it is damaged ({fault}); restore a backup")
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])

@@ -1,0 +1,37 @@
+"""The port's Transaction over a SQLite connection."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from gateway.store.named_sql import statements
+from gateway.store.port import Row, Value
+
+
+class SqliteTransaction:
+    """Runs named SQL on one connection and collects hints. Lives as long as one operation."""
+
+    __slots__ = ("_connection", "_statements", "hints")
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._statements = statements()
+        self.hints: set[str] = set()
+
+    def one(self, name: str, /, **parameters: Value) -> Row | None:
+        """Run a named query and return its first row, or None."""
+        cursor = self._connection.execute(self._statements[name], parameters)
+        row: sqlite3.Row | None = cursor.fetchone()
+        cursor.close()
+        return row
+
+    def all(self, name: str, /, **parameters: Value) -> Sequence[Row]:
+        """Run a named query and return its rows."""
+        return self._connection.execute(self._statements[name], parameters).fetchall()
+
+    def change(self, name: str, /, **parameters: Value) -> int:
+        """Run a named statement and return how many rows it changed."""
+        return self._connection.execute(self._statements[name], parameters).rowcount
+
+    def hint(self, topic: str) -> None:
+        """Wake those who wait for `topic` once this is committed."""
+        self.hints.add(topic)

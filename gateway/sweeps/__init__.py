@@ -1,0 +1,1 @@
+"""What runs by itself, again and again; all of one shape."""

@@ -1,0 +1,26 @@
+"""Turns tasks stale whose lease has run out, and writes down where the service clock stands."""
+
+from collections.abc import Callable, Mapping
+
+from gateway.domain.moment import Moment
+from gateway.orders.expire import expire_lapsed
+from gateway.store.port import Store, Transaction
+
+
+class ExpireSweep:
+    """Judges every open lease by the service clock."""
+
+    name = "expire"
+
+    def __init__(self, store: Store, interval: float, save_clock: Callable[[Transaction, Moment], None]) -> None:
+        self._store = store
+        self._save_clock = save_clock
+        self.interval = interval
+
+    async def run_once(self) -> Mapping[str, int]:
+        """Expire what has lapsed."""
+        return {"stale": await self._store.write(self._expire)}
+
+    def _expire(self, tx: Transaction, now: Moment) -> int:
+        self._save_clock(tx, now)
+        return expire_lapsed(tx, now)

@@ -1,0 +1,43 @@
+"""The one shape of a sweep, and what runs it."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Protocol
+
+from gateway.store.port import StoreUnavailableError
+
+_log = logging.getLogger(__name__)
+
+
+class Sweep(Protocol):
+    """Something to do every `interval` seconds."""
+
+    @property
+    def name(self) -> str:
+        """The sweep's name, for the log."""
+        ...
+
+    @property
+    def interval(self) -> float:
+        """Seconds from the end of one run to the start of the next."""
+        ...
+
+    async def run_once(self) -> Mapping[str, int]:
+        """Do it once and return what was done, counted. Raises StoreUnavailableError."""
+        ...
+
+
+async def run_sweep(sweep: Sweep) -> None:
+    """Run a sweep until cancelled. A fault is logged and the sweep goes on: it must outlive what it watches."""
+    while True:
+        try:
+            counts = await sweep.run_once()
+        except StoreUnavailableError as error:
+            _log.warning("sweep=%s could not run: %s", sweep.name, error)
+        except Exception:
+            _log.exception("sweep=%s failed", sweep.name)
+        else:
+            if any(counts.values()):
+                _log.info("sweep=%s %s", sweep.name, " ".join(f"{name}={count}" for name, count in counts.items()))
+        await asyncio.sleep(sweep.interval)
