@@ -55,12 +55,14 @@ class Program:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """Asks the program to end (SIGTERM), and ends it if it does not."""
-        if self.process.poll() is None:
+        """Asks the program to end (SIGTERM); ends it if it does not in time, or if the caller is interrupted again."""
+        try:
             self.process.terminate()
-            try:
-                self.process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if self.process.poll() is None:
                 self.process.kill()
                 self.process.wait()
 
