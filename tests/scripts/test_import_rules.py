@@ -1,0 +1,72 @@
+"""Each import rule of the house, broken once."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+
+BROKEN = {
+    "apart": ("gateway/main.py", "import worker.order_state"),
+    "contract": ("generated/ordergateway/__init__.py", "import gateway.domain"),
+    "programs": ("worker/order_state.py", "import demo.orders"),
+    "demo": ("demo/orders.py", "import gateway.domain.states"),
+    "gateway-layers": ("gateway/sweeps/__init__.py", "import gateway.main"),
+    "gateway-domain": ("gateway/domain/states.py", "import time"),
+    "gateway-engine": ("gateway/orders/submit.py", "import gateway.store.sqlite"),
+    "gateway-synchronous": ("gateway/orders/permit.py", "import asyncio"),
+    "gateway-waiting": ("gateway/waiting/hub.py", "import grpc"),
+}
+
+
+def lint(tree: Path) -> dict[str, str]:
+    """KEPT or BROKEN by the id of the contract."""
+    command = [LINT_IMPORTS, "--no-logo", "--no-cache"]
+    result = subprocess.run(
+        command,
+        cwd=tree,
+        env={"PYTHONPATH": f"{tree}:{tree / 'generated'}", "COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ids = {contract["name"]: contract["id"] for contract in CONTRACTS}
+    verdicts = re.findall(r"^(.+) (KEPT|BROKEN)$", result.stdout, re.MULTILINE)
+    assert verdicts, result.stdout + result.stderr
+    return {ids[name]: verdict for name, verdict in verdicts}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("tree")
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for package in ("gateway", "worker", "demo", "bench", "generated"):
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+def test_every_contract_has_its_violation() -> None:
+    assert set(BROKEN) == {contract["id"] for contract in CONTRACTS}
+
+
+def test_the_tree_keeps_every_rule(tree: Path) -> None:
+    assert lint(tree) == dict.fromkeys(BROKEN, "KEPT")
+
+
+@pytest.mark.parametrize("contract", BROKEN)
+def test_a_violation_is_found(tree: Path, contract: str) -> None:
+    name, line = BROKEN[contract]
+    file = tree / name
+    before = file.read_text() if file.exists() else None
+    file.write_text(f"{before or ''}\n{line}\n")
+    try:
+        assert lint(tree)[contract] == "BROKEN"
+    finally:
+        file.unlink() if before is None else file.write_text(before)
