@@ -18,7 +18,7 @@ BROKEN = {
     "contract": ("generated/ordergateway/__init__.py", "import gateway.domain"),
     "programs": ("worker/order_state.py", "import demo.orders"),
     "demo": ("demo/orders.py", "import gateway.domain.states"),
-    "gateway-layers": ("gateway/sweeps/__init__.py", "import gateway.main"),
+    "gateway-layers": ("gateway/domain/states.py", "import gateway.orders"),
     "gateway-domain": ("gateway/domain/states.py", "import time"),
     "gateway-engine": ("gateway/orders/submit.py", "import gateway.store.sqlite"),
     "gateway-synchronous": ("gateway/orders/permit.py", "import asyncio"),
