@@ -1,5 +1,6 @@
 """A client of the sandbox shop's control API, for tests and the demonstration."""
 
+import ssl
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,7 +11,10 @@ class ShopControl:
     """Calls `/_control/…` of the shop at `base_url`. Raises httpx.HTTPError where the shop refuses or is not there."""
 
     def __init__(self, base_url: str) -> None:
-        self._client = httpx.AsyncClient(base_url=base_url, timeout=httpx.Timeout(10, read=150), trust_env=False)
+        # Loopback without TLS: a context that trusts nobody spares reading the system's authorities.
+        transport = httpx.AsyncHTTPTransport(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), trust_env=False)
+        timeout = httpx.Timeout(10, read=150)
+        self._client = httpx.AsyncClient(base_url=base_url, timeout=timeout, transport=transport, trust_env=False)
 
     async def __aenter__(self) -> Self:
         return self
