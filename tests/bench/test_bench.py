@@ -1,0 +1,34 @@
+"""The benchmarks measure what they say and judge it right."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.result import Result, percentile
+from bench.scenarios import floor, load
+
+
+def test_percentiles() -> None:
+    values = [float(value) for value in range(101)]
+    assert (percentile(values, 50), percentile(values, 99)) == (50.0, 99.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "at_least", "met"), [(0.8, True, True), (0.79, True, False), (0.8, False, True), (0.81, False, False)]
+)
+def test_a_goal_is_met_up_to_its_very_value(value: float, at_least: bool, met: bool) -> None:
+    assert Result("name", "", "", value, 0.8, at_least=at_least, unit="x").met is met
+
+
+def test_the_floor_answers_every_load(tmp_path: Path) -> None:
+    with floor(tmp_path) as target:
+        assert len(load("wakeup", target, 3)["ms"]) == 3
+        assert load("cycle", target, 0.2)["per_second"] > 0
+        submits = load("submit", target, 0.2)
+    assert submits["per_second"] > 0
+    assert all(value > 0 for value in submits["ms"])
+
+
+def test_a_load_that_cannot_run_says_why() -> None:
+    with pytest.raises(RuntimeError, match="UNAVAILABLE"):
+        load("cycle", "127.0.0.1:1", 0.2)
