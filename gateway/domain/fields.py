@@ -5,7 +5,7 @@ Each function returns the value as it is stored, or raises RefusedError with the
 
 import re
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -140,16 +140,6 @@ def integer(field: str, value: int | None, *, low: int, high: int) -> int | None
     if not low <= value <= high:
         raise invalid(field, f"must be a whole number from {low:,} to {high:,}")
     return value
-
-
-def timestamp(field: str, value: datetime | None) -> datetime | None:
-    """Check an optional time: years 1 to 9999, aware. It is returned in UTC."""
-    if value is None:
-        return None
-    try:
-        return value.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise invalid(field, "must be a time between the years 1 and 9999") from None
 
 
 def wait(field: str, value: timedelta | None, *, longest: timedelta, default: timedelta) -> timedelta:

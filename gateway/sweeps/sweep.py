@@ -29,13 +29,13 @@ class Sweep(Protocol):
 
 
 async def run_sweep(sweep: Sweep) -> None:
-    """Run a sweep until cancelled. A fault is logged and the sweep goes on: it must outlive what it watches."""
+    """Run a sweep until cancelled; a fault is logged and the sweep goes on."""
     while True:
         try:
             counts = await sweep.run_once()
         except StoreUnavailableError as error:
             _log.warning("sweep=%s could not run: %s", sweep.name, error)
-        except Exception:
+        except Exception:  # noqa: BLE001 - a watchman must outlive what it watches
             _log.exception("sweep=%s failed", sweep.name)
         else:
             if any(counts.values()):

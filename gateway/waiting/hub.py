@@ -14,7 +14,7 @@ class Subscription:
         self._topic = topic
         self._event = asyncio.Event()
         self.count = 0
-        """How many hints have come."""
+        """How many hints have been published."""
 
     def __enter__(self) -> Self:
         self._hub._add(self._topic, self)  # noqa: SLF001 - the two are one mechanism
@@ -27,7 +27,6 @@ class Subscription:
 
     def wake(self) -> None:
         """End the current wait, or the next one."""
-        self.count += 1
         self._event.set()
 
     async def wait(self, timeout: float | None) -> bool:  # noqa: ASYNC109 - the caller has an answer to no hint
@@ -57,6 +56,7 @@ class Hub:
         """Wake those who wait for any of `topics`."""
         for topic in topics:
             for subscription in self._topics.get(topic, ()):
+                subscription.count += 1
                 subscription.wake()
 
     def topics(self) -> frozenset[str]:

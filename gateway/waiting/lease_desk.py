@@ -7,7 +7,7 @@ away gets nothing: a lease that was taken for a waiter, but not handed to its tr
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any
 
 from gateway.domain.models import Actor, Lease, LeaseRequest, Policy
@@ -57,7 +57,7 @@ class LeaseDesk:
         while self._errands:
             await asyncio.gather(*self._errands, return_exceptions=True)
 
-    async def stream(self, request: LeaseRequest, wait: float) -> AsyncIterator[Heartbeat | Lease]:
+    async def stream(self, request: LeaseRequest, wait: float) -> AsyncGenerator[Heartbeat | Lease]:
         """Yield heartbeats for up to `wait` seconds, and the lease last if there is one.
 
         Close the iterator when its consumer has gone (`contextlib.aclosing`). Raises RefusedError SHUTTING_DOWN when
@@ -74,8 +74,9 @@ class LeaseDesk:
         if lease is not None:
             waiter.future.set_result(lease)
         else:
+            dispatcher_sleeps = not self._lines
             self._lines.setdefault(frozenset(request.sites), deque()).append(waiter)
-            if self._wake.count != hints:
+            if dispatcher_sleeps or self._wake.count != hints:
                 self._wake.wake()
         handed_over = False
         try:

@@ -1,6 +1,6 @@
 """Watching a task until it ends."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from gateway.domain.models import TaskDetail
 from gateway.domain.refusals import Refusal, RefusedError
@@ -12,7 +12,7 @@ from gateway.waiting.hub import Hub
 from gateway.waiting.stream import HEARTBEAT, HEARTBEAT_SECONDS, Heartbeat, shutting_down
 
 
-async def watch_task(store: Store, hub: Hub, task_id: str) -> AsyncIterator[Heartbeat | TaskDetail]:
+async def watch_task(store: Store, hub: Hub, task_id: str) -> AsyncGenerator[Heartbeat | TaskDetail]:
     """Yield the task now and after each change until it has ended, heartbeats in between.
 
     Raises RefusedError: TASK_NOT_FOUND, or SHUTTING_DOWN when the gateway stops.

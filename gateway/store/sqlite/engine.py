@@ -6,8 +6,9 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import IO, Concatenate, Final, ParamSpec, TypeVar
 
 from gateway.domain.moment import Clock, Moment
 from gateway.store.port import StoreUnavailableError, Transaction
@@ -22,22 +23,56 @@ T = TypeVar("T")
 READERS: Final = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The opened file: its lock, and the connection that writes, at the newest schema."""
+
+    path: Path
+    lock: IO[str]
+    writing: sqlite3.Connection
+
+    def transaction(self) -> Transaction:
+        """Return access for the time before the store runs."""
+        return SqliteTransaction(self.writing)
+
+    def close(self) -> None:
+        """Give the file back; only for a database that no store has taken over."""
+        self.writing.close()
+        self.lock.close()
+
+
+def open_database(path: Path) -> Database:
+    """Open the file, making and migrating it as needed. Raises DatabaseUnusableError with its name and what to do."""
+    try:
+        lock = connections.lock(path)
+        try:
+            writing = connections.open_writer(path)
+            try:
+                migrate(writing)
+            except BaseException:
+                writing.close()
+                raise
+        except BaseException:
+            lock.close()
+            raise
+    except (DatabaseUnusableError, sqlite3.Error) as error:
+        raise DatabaseUnusableError(f"{path}: {error}") from error
+    return Database(path, lock, writing)
+
+
 class SqliteStore:
-    """Implements the port `Store` on one SQLite file. Make it with `open_store`."""
+    """Implements the port `Store` on one SQLite file, which it closes at its own end."""
 
     def __init__(
         self,
-        path: Path,
-        lock: Any,
-        writing: sqlite3.Connection,
+        database: Database,
         clock: Clock,
         publish: Callable[[set[str]], None],
         on_fatal: Callable[[BaseException], None],
     ) -> None:
-        self._path = path
-        self._lock = lock
+        self._database = database
         self._clock = clock
-        self._writer = GroupWriter(writing, clock, publish, on_fatal)
+        self._writer = GroupWriter(database.writing, clock, publish, on_fatal)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
         self._per_thread = threading.local()
         self._reading: list[sqlite3.Connection] = []
@@ -63,13 +98,13 @@ class SqliteStore:
         self._readers.shutdown()
         for connection in self._reading:
             connection.close()
-        self._lock.close()
+        self._database.lock.close()
 
     def _read(self, run: Callable[[Transaction, Moment], T]) -> T:
         try:
             connection: sqlite3.Connection | None = getattr(self._per_thread, "connection", None)
             if connection is None:
-                connection = connections.open_reader(self._path)
+                connection = connections.open_reader(self._database.path)
                 self._per_thread.connection = connection
                 self._reading.append(connection)
             connection.execute("BEGIN")
@@ -79,32 +114,3 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
         except sqlite3.OperationalError as error:
             raise StoreUnavailableError(f"the database cannot be read now: {error}") from error
-
-
-async def open_store(
-    path: Path,
-    clock_of: Callable[[sqlite3.Connection], Clock],
-    publish: Callable[[set[str]], None],
-    on_fatal: Callable[[BaseException], None],
-) -> SqliteStore:
-    """Open the database file, making and migrating it as needed.
-
-    `clock_of` makes the clock from the open database, where it finds the anchor of the service clock. Raises
-    DatabaseUnusableError with the file's name and what to do.
-    """
-    try:
-        held = connections.lock(path)
-        try:
-            writing = connections.open_writer(path)
-            try:
-                migrate(writing)
-                clock = clock_of(writing)
-            except BaseException:
-                writing.close()
-                raise
-        except BaseException:
-            held.close()
-            raise
-    except (DatabaseUnusableError, sqlite3.Error) as error:
-        raise DatabaseUnusableError(f"{path}: {error}") from error
-    return SqliteStore(path, held, writing, clock, publish, on_fatal)

@@ -1,0 +1,1 @@
+"""The transports: thin layers that check, convert and call use cases."""

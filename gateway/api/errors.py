@@ -1,0 +1,78 @@
+"""The one error table: from a refusal's reason to each transport (errors.proto; specification, section 3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from google.protobuf import duration_pb2
+from ordergateway.v1 import errors_pb2
+
+from gateway.api.convert import task_status_to
+from gateway.domain.refusals import Reason, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a reason is told: the name of the gRPC and Connect status, the HTTP status, the documented JSON code."""
+
+    status: str
+    http: int
+    code: int
+
+
+def _plain(status: str, http: int) -> Answer:
+    """Make the row of a generic error, whose JSON code is the HTTP status itself."""
+    return Answer(status, http, http)
+
+
+ERRORS: Final[Mapping[Reason, Answer]] = MappingProxyType(
+    {
+        Reason.INVALID_FIELD: _plain("INVALID_ARGUMENT", 422),
+        Reason.TASK_NOT_FOUND: Answer("NOT_FOUND", 404, 6001),
+        Reason.LEASE_INVALID: Answer("FAILED_PRECONDITION", 409, 6002),
+        Reason.STATUS_CONFLICT: Answer("FAILED_PRECONDITION", 409, 6003),
+        Reason.ANOTHER_TASK_ACTIVE: Answer("ABORTED", 200, 6004),
+        Reason.QUERY_NOT_FOUND: Answer("NOT_FOUND", 404, 6005),
+        Reason.QUERY_LEASE_INVALID: Answer("FAILED_PRECONDITION", 409, 6006),
+        Reason.DISPATCH_PAUSED: _plain("ABORTED", 503),
+        Reason.PERMIT_ORDER_KNOWN: Answer("FAILED_PRECONDITION", 409, 6003),
+        Reason.PERMIT_NOT_VERIFIED: Answer("FAILED_PRECONDITION", 409, 6003),
+        Reason.PERMIT_OTHER_JOURNAL: Answer("FAILED_PRECONDITION", 409, 6003),
+        Reason.PERMIT_NOT_ATTESTED: Answer("FAILED_PRECONDITION", 409, 6003),
+        Reason.PERMIT_NOT_SETTLED: Answer("ABORTED", 409, 6003),
+        Reason.PERMIT_EXPIRED: Answer("FAILED_PRECONDITION", 409, 6003),
+        Reason.LEASE_NOT_ACKNOWLEDGED: Answer("FAILED_PRECONDITION", 409, 6002),
+        Reason.WORKER_NOT_FOUND: _plain("NOT_FOUND", 404),
+        Reason.CALLBACK_NOT_FOUND: _plain("NOT_FOUND", 404),
+        Reason.FEATURE_OFF: _plain("FAILED_PRECONDITION", 501),
+        Reason.UNAUTHENTICATED: _plain("UNAUTHENTICATED", 401),
+        Reason.PERMISSION_DENIED: _plain("PERMISSION_DENIED", 403),
+        Reason.TOO_LARGE: _plain("RESOURCE_EXHAUSTED", 413),
+        Reason.TOO_MANY: _plain("RESOURCE_EXHAUSTED", 429),
+        Reason.STORE_UNAVAILABLE: _plain("UNAVAILABLE", 503),
+        Reason.SHUTTING_DOWN: _plain("UNAVAILABLE", 503),
+        Reason.INTERNAL: _plain("INTERNAL", 500),
+    }
+)
+
+
+def detail_of(refusal: Refusal) -> errors_pb2.ErrorDetail:
+    """Write a refusal as the ErrorDetail that travels with gRPC and Connect errors."""
+    retry_after = None
+    if refusal.retry_after is not None:
+        retry_after = duration_pb2.Duration()
+        retry_after.FromTimedelta(refusal.retry_after)
+    return errors_pb2.ErrorDetail(
+        reason=errors_pb2.ErrorReason.Value(f"ERROR_REASON_{refusal.reason.name}"),
+        code=ERRORS[refusal.reason].code,
+        message=refusal.message,
+        violations=[
+            errors_pb2.FieldViolation(field=violation.field, description=violation.description)
+            for violation in refusal.violations
+        ],
+        current_status=task_status_to(refusal.current_status),
+        allowed=refusal.allowed,
+        recorded_late=refusal.recorded_late,
+        retry_after=retry_after,
+    )

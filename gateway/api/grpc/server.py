@@ -1,0 +1,105 @@
+"""The gRPC server: options, TLS, services, health and reflection."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
+from grpc_reflection.v1alpha import reflection
+from ordergateway.v1 import (
+    operations_pb2,
+    operations_pb2_grpc,
+    order_leases_pb2,
+    order_leases_pb2_grpc,
+    orders_pb2,
+    orders_pb2_grpc,
+)
+
+from gateway.api.auth import Authenticator
+from gateway.api.grpc.guard import Guard
+from gateway.api.grpc.operations import OperationsServicer
+from gateway.api.grpc.order_leases import OrderLeaseServicer
+from gateway.api.grpc.orders import OrderServicer
+
+MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
+"""The largest request taken; a list of 200 large intents may be larger on its way out."""
+
+_MAX_ANSWER_BYTES: Final = 128 * 1024 * 1024
+
+# A dead peer is noticed within 30 s, and a client may ping every 10 s without being sent away.
+_OPTIONS: Final = (
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", _MAX_ANSWER_BYTES),
+    ("grpc.keepalive_time_ms", 15_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.ping_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.max_metadata_size", 16 * 1024),
+    # Another process on the same port would split the workers between two gateways.
+    ("grpc.so_reuseport", 0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM texts: the server's chain and key, and the CA of the clients where they must show a certificate."""
+
+    certificate: bytes
+    key: bytes
+    client_ca: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Servicers:
+    """The services that are offered over gRPC."""
+
+    orders: OrderServicer
+    order_leases: OrderLeaseServicer
+    operations: OperationsServicer
+
+
+class GrpcServer:
+    """A grpc.aio server with everything registered. `port` is known after `start`."""
+
+    def __init__(self, servicers: Servicers, authenticator: Authenticator) -> None:
+        self._guard = Guard(authenticator)
+        self._server = grpc.aio.server(interceptors=[self._guard], options=_OPTIONS)
+        self._health = health_aio.HealthServicer()
+        self.port = 0
+        orders_pb2_grpc.add_OrderServiceServicer_to_server(servicers.orders, self._server)
+        order_leases_pb2_grpc.add_OrderLeaseServiceServicer_to_server(servicers.order_leases, self._server)
+        operations_pb2_grpc.add_OperationsServiceServicer_to_server(servicers.operations, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        self._names = [
+            service.full_name
+            for file in (orders_pb2, order_leases_pb2, operations_pb2)
+            for service in file.DESCRIPTOR.services_by_name.values()
+        ]
+        reflection.enable_server_reflection(
+            [*self._names, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME],
+            self._server,
+        )
+
+    async def start(self, host: str, port: int, tls: TlsFiles | None) -> None:
+        """Bind and serve. Raises RuntimeError if the address cannot be bound."""
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if tls is None:
+            self.port = self._server.add_insecure_port(address)
+        else:
+            credentials = grpc.ssl_server_credentials(
+                [(tls.key, tls.certificate)], tls.client_ca, require_client_auth=tls.client_ca is not None
+            )
+            self.port = self._server.add_secure_port(address, credentials)
+        await self._server.start()
+        for name in ("", *self._names):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def stop(self, grace: float) -> None:
+        """Say that we are leaving, refuse new calls, give running ones `grace` seconds, and wait for their end."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace)
+        async with asyncio.timeout(grace):
+            await self._guard.idle()

@@ -1,0 +1,143 @@
+"""The only place that wires the gateway together, and its life from start to stop."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import SecretStr
+
+from gateway.api.auth import EVERY_ROLE, Authenticator, Role
+from gateway.api.grpc.operations import OperationsServicer
+from gateway.api.grpc.order_leases import OrderLeaseServicer
+from gateway.api.grpc.orders import OrderServicer
+from gateway.api.grpc.server import GrpcServer, Servicers, TlsFiles
+from gateway.clock import load_clock, system_time
+from gateway.orders.start import resume_after_start
+from gateway.settings import PREFIX, Settings, SettingsError
+from gateway.store.sqlite.engine import SqliteStore, open_database
+from gateway.sweeps.alerts import AlertSweep
+from gateway.sweeps.expire import ExpireSweep
+from gateway.sweeps.sweep import Sweep, run_sweep
+from gateway.sweeps.wake import WakeSweep
+from gateway.waiting.hub import Hub
+from gateway.waiting.lease_desk import LeaseDesk
+
+STOP_SECONDS: Final = 5.0
+"""How long running calls may go on after the stop; waits end at once."""
+
+_log = logging.getLogger(__name__)
+
+
+class FatalStoreError(Exception):
+    """A commit failed with an unknown outcome, so the process must end and be started again."""
+
+
+async def run_gateway(settings: Settings, stop: asyncio.Event, on_ready: Callable[[int], None]) -> None:
+    """Serve until `stop` is set; `on_ready` gets the gRPC port.
+
+    Raises SettingsError (unreadable TLS files, address in use), DatabaseUnusableError, FatalStoreError.
+    """
+    tls = _read_tls(settings)
+    policy = settings.policy()
+    hub = Hub()
+    fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+    database = open_database(settings.gateway_db_path)
+    clock = load_clock(database.transaction(), system_time())
+    async with AsyncExitStack() as undo:
+        store = SqliteStore(database, clock, hub.publish, fatal.set_result)
+        undo.push_async_callback(store.close)
+        started = await store.write(
+            resume_after_start, policy, clock_continues=clock.continues, wall_utc=clock.wall_utc()
+        )
+        desk = LeaseDesk(store, hub, policy, _new_token)
+        sweeps: list[Sweep] = [
+            ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
+            AlertSweep(store, settings.sweep_interval_seconds),
+            WakeSweep(store, hub),
+        ]
+        server = GrpcServer(
+            Servicers(
+                orders=OrderServicer(store, hub, policy, _new_task_id),
+                order_leases=OrderLeaseServicer(store, desk, policy, _new_token),
+                operations=OperationsServicer(store, policy),  # type: ignore[abstract] # the rest is UNIMPLEMENTED
+            ),
+            _authenticator(settings),
+        )
+        try:
+            await server.start(settings.gateway_host, settings.gateway_grpc_port, tls)
+        except RuntimeError as error:
+            where = f"{settings.gateway_host}:{settings.gateway_grpc_port}"
+            raise SettingsError(f"{PREFIX}GATEWAY_GRPC_PORT: {where} cannot be listened on (in use?)") from error
+        background = [asyncio.create_task(work) for work in (desk.run(), *map(run_sweep, sweeps))]
+        try:
+            for warning in settings.unusual():
+                _log.warning("%s", warning)
+            if started.stale:
+                _log.warning("%d tasks turned stale at start; a person must look at them", started.stale)
+            _log.info("gateway ready grpc=%s:%d tls=%s", settings.gateway_host, server.port, "on" if tls else "off")
+            on_ready(server.port)
+            await _first(stop, fatal)
+        finally:
+            # Waits end at once and nothing is leased on the way out; then running calls get their time.
+            hub.close()
+            await server.stop(STOP_SECONDS)
+            for task in background:
+                task.cancel()
+            await asyncio.gather(*background, return_exceptions=True)
+            if not fatal.done():
+                await desk.settle()
+                await store.write(clock.save)
+        if fatal.done():
+            raise FatalStoreError(f"a commit failed with an unknown outcome: {fatal.result()}") from fatal.result()
+        _log.info("gateway stopped")
+
+
+async def _first(stop: asyncio.Event, fatal: asyncio.Future[BaseException]) -> None:
+    stopping = asyncio.create_task(stop.wait())
+    either: set[asyncio.Future[Any]] = {stopping, fatal}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+
+
+def _authenticator(settings: Settings) -> Authenticator:
+    def plain(secrets_: tuple[SecretStr, ...]) -> list[str]:
+        return [secret.get_secret_value() for secret in secrets_]
+
+    return Authenticator(
+        {
+            "api": (EVERY_ROLE, plain(settings.api_token)),
+            "upstream": (frozenset({Role.UPSTREAM}), plain(settings.upstream_token)),
+            "worker": (frozenset({Role.WORKER}), plain(settings.worker_token)),
+            "operator": (frozenset({Role.OPERATOR}), plain(settings.operator_token)),
+        }
+    )
+
+
+def _read_tls(settings: Settings) -> TlsFiles | None:
+    def read(name: str, path: Path) -> bytes:
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise SettingsError(f"{PREFIX}{name}: {path} cannot be read ({error.strerror})") from error
+
+    if settings.gateway_tls_cert is None or settings.gateway_tls_key is None:
+        return None
+    ca = settings.gateway_tls_client_ca
+    return TlsFiles(
+        certificate=read("GATEWAY_TLS_CERT", settings.gateway_tls_cert),
+        key=read("GATEWAY_TLS_KEY", settings.gateway_tls_key),
+        client_ca=None if ca is None else read("GATEWAY_TLS_CLIENT_CA", ca),
+    )
+
+
+def _new_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def _new_task_id() -> str:
+    return f"t-{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(8)}"

@@ -1,0 +1,155 @@
+"""The gateway's settings: environment and `.env`, prefix RAKUTEN_, read once, validated (specification, section 8)."""
+
+from datetime import timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from gateway.domain.models import LeaseScope, Policy
+
+PREFIX = "RAKUTEN_"
+
+
+class SettingsError(Exception):
+    """A setting makes no sense; the message names it and says what would."""
+
+
+def _split(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+def _site_names(sites: tuple[str, ...]) -> tuple[str, ...]:
+    for site in sites:
+        if not site.isascii() or not site.replace("-", "").replace("_", "").isalnum() or site != site.lower():
+            raise ValueError(f"site {site!r} must be of a-z 0-9 _ -")
+    if len(set(sites)) != len(sites):
+        raise ValueError("a site stands twice")
+    return sites
+
+
+def _strong(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    for secret in secrets:
+        text = secret.get_secret_value()
+        if not text.isascii() or not text.isprintable() or " " in text:
+            raise ValueError("a token must be of printable ASCII characters without spaces")
+    return secrets
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_site_names), Field(min_length=1)]
+Tokens = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split), AfterValidator(_strong)]
+Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
+Port = Annotated[int, Field(ge=0, le=65_535)]
+
+
+class Settings(BaseSettings):
+    """Every setting of the gateway; `.env.example` lists them with their meaning."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", hide_input_in_errors=True)
+
+    gateway_host: str = Field("127.0.0.1", description="Address to listen on; another than loopback needs a token.")
+    gateway_grpc_port: Port = Field(31110, description="Port for gRPC; 0 takes a free one, told at start.")
+    gateway_db_path: Path = Field(Path("data/gateway.db"), description="The database file; one process each.")
+    sites: Names = Field(("rakuten",), description="Sites that tasks may name, comma-separated.")
+    lease_scope: LeaseScope = Field(
+        LeaseScope.GLOBAL, description="One task in execution in all (global), or one a site (site)."
+    )
+    lease_ttl_seconds: Seconds = Field(300, description="How long a lease lives from its last renewal.")
+    lease_ack_seconds: Seconds = Field(30, description="How long a worker may take to acknowledge a lease.")
+    lease_max_wait_seconds: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = Field(
+        60, description="The longest wait of one lease request; longer ones are clamped."
+    )
+    sweep_interval_seconds: Seconds = Field(5, description="How often expired leases are looked for.")
+    permit_ttl_seconds: Seconds = Field(30, description="How long a submit permit is good for.")
+    permit_settle_seconds: Seconds = Field(
+        900, description="How long after a permit a second one, or resolving to failed, has to wait."
+    )
+    max_intent_bytes: int = Field(262_144, ge=1_024, le=2_097_152, description="The largest intent, in bytes.")
+    worker_offline_alert_seconds: Seconds = Field(300, description="Silence after which a worker counts as offline.")
+    task_unclaimed_alert_seconds: Seconds = Field(600, description="Queue time after which a task counts as waiting.")
+    api_token: Tokens = Field((), description="Tokens for every role, comma-separated for rotation.")
+    upstream_token: Tokens = Field((), description="Tokens for upstream services.")
+    worker_token: Tokens = Field((), description="Tokens for workers.")
+    operator_token: Tokens = Field((), description="Tokens for operators.")
+    gateway_tls_cert: Path | None = Field(None, description="Certificate chain (PEM); switches TLS on.")
+    gateway_tls_key: Path | None = Field(None, description="Private key of the certificate (PEM).")
+    gateway_tls_client_ca: Path | None = Field(
+        None, description="CA (PEM) whose certificates gRPC clients must show (mTLS)."
+    )
+    log_format: Literal["text", "json"] = Field("text", description="Log lines for people, or JSON.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="The least that is logged.")
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if (self.gateway_tls_cert is None) != (self.gateway_tls_key is None):
+            raise ValueError(f"{PREFIX}GATEWAY_TLS_CERT and {PREFIX}GATEWAY_TLS_KEY must be set together")
+        if self.gateway_tls_client_ca is not None and self.gateway_tls_cert is None:
+            raise ValueError(f"{PREFIX}GATEWAY_TLS_CLIENT_CA needs {PREFIX}GATEWAY_TLS_CERT")
+        if not self.has_token and not is_loopback(self.gateway_host):
+            raise ValueError(
+                f"{PREFIX}GATEWAY_HOST is {self.gateway_host}: without a token the gateway serves loopback only; "
+                f"set {PREFIX}API_TOKEN or the tokens of single roles"
+            )
+        return self
+
+    @property
+    def has_token(self) -> bool:
+        """True if any token is configured."""
+        return bool(self.api_token or self.upstream_token or self.worker_token or self.operator_token)
+
+    def policy(self) -> Policy:
+        """Return what the rules need of the settings."""
+        return Policy(
+            sites=self.sites,
+            scope=self.lease_scope,
+            lease_ttl=timedelta(seconds=self.lease_ttl_seconds),
+            acknowledge_within=timedelta(seconds=self.lease_ack_seconds),
+            longest_wait=timedelta(seconds=self.lease_max_wait_seconds),
+            permit_ttl=timedelta(seconds=self.permit_ttl_seconds),
+            permit_settle=timedelta(seconds=self.permit_settle_seconds),
+            max_intent_bytes=self.max_intent_bytes,
+            worker_offline_after=timedelta(seconds=self.worker_offline_alert_seconds),
+            task_unclaimed_after=timedelta(seconds=self.task_unclaimed_alert_seconds),
+        )
+
+    def unusual(self) -> list[str]:
+        """Return a sentence for each value that works but is probably not meant."""
+        told = []
+        if self.lease_ack_seconds > self.lease_ttl_seconds:
+            told.append(f"{PREFIX}LEASE_ACK_SECONDS is longer than {PREFIX}LEASE_TTL_SECONDS")
+        if self.permit_ttl_seconds > self.lease_ttl_seconds:
+            told.append(
+                f"{PREFIX}PERMIT_TTL_SECONDS is longer than {PREFIX}LEASE_TTL_SECONDS: a permit outlives its lease"
+            )
+        if self.permit_settle_seconds < 600:  # noqa: PLR2004 - the delay that the site's order list is known to have
+            told.append(f"{PREFIX}PERMIT_SETTLE_SECONDS is below 600: a shop's order list may lag about ten minutes")
+        if not self.has_token:
+            told.append("no token is set: everybody on this machine may do everything; set RAKUTEN_API_TOKEN")
+        elif self.gateway_tls_cert is None and not is_loopback(self.gateway_host):
+            told.append(f"tokens travel in plain text: set {PREFIX}GATEWAY_TLS_CERT, or serve loopback behind a proxy")
+        return told
+
+
+def load_settings() -> Settings:
+    """Read the settings. Raises SettingsError with one line for each setting that makes no sense."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise SettingsError("\n".join(_line(problem["loc"], problem["msg"]) for problem in error.errors())) from None
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address to listen on is reachable from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _line(location: tuple[int | str, ...], message: str) -> str:
+    text = message.removeprefix("Value error, ")
+    return f"{PREFIX}{str(location[0]).upper()}: {text}" if location else text
