@@ -1,0 +1,335 @@
+"""The command `order-worker`."""
+
+import asyncio
+import hashlib
+import json
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from enum import IntEnum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from worker.clock import SystemClock, utc_text
+from worker.journal.database import JournalError, is_in_use
+from worker.journal.journal import Journal
+from worker.journal.records import Order, OrderStatus, Wish, WishStatus
+from worker.logs import configure_logging
+from worker.main import run_worker
+from worker.sandbox_shop.server import run_sandbox_shop
+from worker.settings import SettingsError, WorkerSettings, load_settings
+
+T = TypeVar("T")
+
+app = typer.Typer(
+    help="The local worker: takes one order at a time from the gateway, buys it, keeps the evidence, reports.\n\n"
+    "Settings come from the environment and from .env in the current folder, prefix RAKUTEN_.\n\n"
+    "Exit codes: 0 done; 1 a fault; 2 a setting, an argument or the journal is wrong. `reclaim` has more.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+journal_app = typer.Typer(help="Look into the journal, the authority on what this worker did.", no_args_is_help=True)
+evidence_app = typer.Typer(help="Look at the kept pages and screenshots.", no_args_is_help=True)
+app.add_typer(journal_app, name="journal")
+app.add_typer(evidence_app, name="evidence")
+
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task_id.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+out = Console()
+err = Console(stderr=True)
+
+
+class ExitCode(IntEnum):
+    """What the commands end with."""
+
+    DONE = 0
+    FAULT = 1
+    WRONG_USE = 2
+    NEEDS_HUMAN = 3
+    FAILED = 4
+    REFUSED = 5
+    INTERRUPTED = 6
+    STILL_WAITING = 7
+
+
+def _fail(message: str, code: ExitCode = ExitCode.WRONG_USE) -> NoReturn:
+    err.print(f"order-worker: {message}", style="bold red", highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def _settings() -> WorkerSettings:
+    try:
+        return load_settings()
+    except SettingsError as error:
+        _fail(str(error))
+
+
+@app.command()
+def run() -> None:
+    """Run the worker until SIGTERM or Ctrl-C; it then leaves the order in hand safely and ends within 10 s.
+
+    It opens no port: every connection goes out. A second signal ends it at once.
+    """
+    settings = _settings()
+    configure_logging(settings.log_format, settings.log_level)
+    try:
+        asyncio.run(_run(settings))
+    except (SettingsError, JournalError) as error:
+        _fail(str(error))
+
+
+async def _run(settings: WorkerSettings) -> None:
+    stop = asyncio.Event()
+    stop_on_signals(stop)
+    await run_worker(settings, stop=stop)
+
+
+def stop_on_signals(stop: asyncio.Event) -> None:
+    """The first SIGTERM or SIGINT sets `stop`; the second one does what it does by default."""
+    loop = asyncio.get_running_loop()
+
+    def first() -> None:
+        stop.set()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, first)
+
+
+@app.command()
+def sandbox(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 31120,
+    reflection_delay: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds until a new order shows in the order list. The real site: about 600."),
+    ] = None,
+) -> None:
+    """Run the sandbox shop, a small web shop to try the worker on. Its orders are gone when it ends.
+
+    Let the worker buy there with RAKUTEN_SANDBOX_URL set to the address that is printed.
+    """
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        stop_on_signals(stop)
+        serving = asyncio.create_task(
+            run_sandbox_shop(
+                host,
+                port,
+                reflection_delay_seconds=reflection_delay,
+                on_ready=lambda url: out.print(f"sandbox shop: {url}", highlight=False, soft_wrap=True),
+            )
+        )
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if serving.done():
+            await serving
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+    try:
+        asyncio.run(serve())
+    except OSError as error:
+        _fail(f"the shop cannot listen on {host}:{port}: {error.strerror or error}")
+
+
+@app.command()
+def reclaim(
+    task: TaskArgument,
+    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for the end; 0: file the wish and go.")] = 1800,
+) -> None:
+    """Take a stale task again: verify on the site whether it was ordered, and go on only if it was not.
+
+    The wish is handed to the worker that runs on this journal; what it does is shown here. Filing it twice is one wish.
+
+    Exit codes: 0 the task succeeded (or --wait 0: the wish is filed); 2 no journal or wrong setting; 3 it needs a
+    human; 4 it failed, nothing was bought; 5 the gateway refused (not stale, unknown); 6 the worker or the lease ended
+    on the way; 7 not over yet when --wait was up.
+    """
+    settings = _settings()
+    raise typer.Exit(_in_journal(settings, lambda journal: _reclaim(settings.trading_db_path, journal, task, wait)))
+
+
+async def _reclaim(path: Path, journal: Journal, task_id: str, wait: float) -> ExitCode:
+    number = await journal.file_wish(task_id)
+    out.print(f"wish {number}: reclaim {task_id}", highlight=False)
+    if not is_in_use(path):
+        err.print("no worker runs on this journal; the wish waits until one is started", style="yellow")
+    deadline = time.monotonic() + wait
+    known = await journal.order(task_id)
+    seen = (await journal.transitions(task_id))[-1].id if known else 0
+    note = ""
+    while True:
+        wish = await journal.wish(number)
+        if wish is None:
+            raise LookupError(f"wish {number} is gone")
+        seen = await _show_progress(journal, task_id, seen)
+        if wish.note and wish.note != note:
+            note = wish.note
+            out.print(f"  {wish.status}: {note}", highlight=False, markup=False)
+        if not wish.status.is_open:
+            return await _wish_code(journal, wish)
+        if time.monotonic() >= deadline:
+            return ExitCode.STILL_WAITING if wait else ExitCode.DONE
+        await asyncio.sleep(0.3)
+
+
+async def _show_progress(journal: Journal, task_id: str, seen: int) -> int:
+    for entry in await journal.transitions(task_id):
+        if entry.id > seen:
+            seen = entry.id
+            words = " ".join(part for part in (entry.event, entry.detail and f"({entry.detail})") if part)
+            out.print(f"  {utc_text(entry.at)}  {entry.to_state:<17} {words}", highlight=False, markup=False)
+    return seen
+
+
+async def _wish_code(journal: Journal, wish: Wish) -> ExitCode:
+    if wish.status is WishStatus.REFUSED:
+        return ExitCode.REFUSED
+    if wish.status is WishStatus.INTERRUPTED:
+        return ExitCode.INTERRUPTED
+    order = await journal.order(wish.task_id)
+    codes = {OrderStatus.SUCCEEDED: ExitCode.DONE, OrderStatus.FAILED: ExitCode.FAILED}
+    return ExitCode.INTERRUPTED if order is None else codes.get(order.status, ExitCode.NEEDS_HUMAN)
+
+
+@journal_app.command("list")
+def journal_list(
+    limit: Annotated[int, typer.Option(min=1, max=10000, help="At most so many.")] = 50, as_json: JsonOption = False
+) -> None:
+    """The orders touched last, newest first."""
+    orders = _in_journal(_settings(), lambda journal: journal.orders(limit))
+    if as_json:
+        out.print_json(json.dumps([_order_fields(order) for order in orders], ensure_ascii=False))
+        return
+    table = Table("task", "site", "status", "state", "order number", "yen", "updated", box=None)
+    for order in orders:
+        yen = "" if order.payable_yen is None else str(order.payable_yen)
+        number = order.site_order_id or ""
+        table.add_row(
+            order.task_id, order.site, order.status, order.state, number, yen, utc_text(order.updated_at)[:19] + "Z"
+        )
+    out.print(table)
+
+
+@journal_app.command("show")
+def journal_show(task: TaskArgument, as_json: JsonOption = False) -> None:
+    """One order with its history and the reports made of it. Exit code 2 if the journal does not know it."""
+    shown = _in_journal(_settings(), lambda journal: _show(journal, task))
+    if shown is None:
+        _fail(f"the journal does not know the task {task}")
+    if as_json:
+        out.print_json(json.dumps(shown, ensure_ascii=False))
+        return
+    for name, value in shown["order"].items():
+        if value not in (None, ""):
+            out.print(f"{name:<16} {value}", highlight=False, markup=False, soft_wrap=True)
+    history = Table("when", "what", "state", "status", "evidence", "words", box=None)
+    for entry in shown["history"]:
+        history.add_row(*(str(value or "") for value in entry.values()))
+    out.print("\nhistory", history)
+    reports = Table("sequence", "state", "ends as", "gateway", box=None)
+    for report in shown["reports"]:
+        reports.add_row(*(str(value or "") for value in report.values()))
+    out.print("\nreports", reports)
+
+
+async def _show(journal: Journal, task_id: str) -> dict[str, Any] | None:
+    order = await journal.order(task_id)
+    if order is None:
+        return None
+    history = [
+        {
+            "at": utc_text(entry.at),
+            "event": entry.event,
+            "state": entry.to_state,
+            "status": entry.to_status,
+            "evidence_ref": entry.evidence_ref,
+            "detail": entry.detail,
+        }
+        for entry in await journal.transitions(task_id)
+    ]
+    reports = [
+        {
+            "sequence": report.sequence,
+            "state": report.state,
+            "terminal_status": report.terminal_status,
+            "outcome": report.outcome or "waiting",
+        }
+        for report in await journal.reports(task_id)
+    ]
+    clicked = {"clicked": await journal.has_click(task_id), "payment_begun": await journal.has_payment(task_id)}
+    return {"order": _order_fields(order) | clicked, "history": history, "reports": reports}
+
+
+def _order_fields(order: Order) -> dict[str, object]:
+    """What may be shown of an order: everything but its lease token."""
+    return {
+        "task_id": order.task_id,
+        "site": order.site,
+        "status": order.status,
+        "state": order.state,
+        "site_order_id": order.site_order_id,
+        "payable_yen": order.payable_yen,
+        "pay_deadline": order.pay_deadline and utc_text(order.pay_deadline),
+        "evidence_ref": order.evidence_ref,
+        "detail": order.detail,
+        "error_code": order.error_code,
+        "created_at": utc_text(order.created_at),
+        "updated_at": utc_text(order.updated_at),
+        "intent": order.intent_json,
+    }
+
+
+@evidence_app.command("list")
+def evidence_list(task: TaskArgument, as_json: JsonOption = False) -> None:
+    """The evidence files of a task, with their sizes and whether they still are what was written."""
+    settings = _settings()
+    files = _in_journal(settings, lambda journal: journal.evidence(task))
+    rows = [
+        {"path": str(settings.evidence_dir / file.path), "bytes": file.size, "sha256": file.sha256}
+        | {"intact": _is_intact(settings.evidence_dir / file.path, file.sha256)}
+        for file in files
+    ]
+    if as_json:
+        out.print_json(json.dumps(rows, ensure_ascii=False))
+        return
+    table = Table("file", "bytes", "intact", box=None)
+    for row in rows:
+        table.add_row(str(row["path"]), str(row["bytes"]), "yes" if row["intact"] else "NO")
+    out.print(table)
+
+
+def _is_intact(path: Path, sha256: str) -> bool:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+    except OSError:
+        return False
+
+
+def _in_journal(settings: WorkerSettings, look: Callable[[Journal], Awaitable[T]]) -> T:
+    async def looked() -> T:
+        journal = await Journal.look_into(settings.trading_db_path, clock=SystemClock())
+        try:
+            return await look(journal)
+        finally:
+            await journal.close()
+
+    try:
+        return asyncio.run(looked())
+    except JournalError as error:
+        _fail(str(error))
+
+
+def main() -> None:
+    """The console script."""
+    app()

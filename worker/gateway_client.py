@@ -1,0 +1,199 @@
+"""The gateway over gRPC: outbound channel, keepalive, TLS, token, deadlines, and refusals as typed exceptions."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+from google.rpc.status_pb2 import Status
+from grpc.aio import AioRpcError, Channel, Metadata
+from ordergateway.v1 import errors_pb2
+from ordergateway.v1 import order_leases_pb2 as pb
+from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
+
+from worker.gateway_port import GatewayError, Refused, Unreachable
+from worker.settings import WorkerSettings
+from worker.wire import to_duration, to_seconds
+
+if TYPE_CHECKING:  # the async stub exists for the type checker alone
+    from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceAsyncStub
+
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+CALL_SECONDS = 10.0
+# The gateway sends a heartbeat at once and then every 10 s; a stream silent for longer than this is dead.
+SILENCE_SECONDS = 25.0
+
+# A dead or frozen peer is noticed within 15 s; the set works only together, see grpc/grpc doc/keepalive.md.
+KEEPALIVE_OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.ping_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+_UNREACHABLE = {
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.UNKNOWN,
+    grpc.StatusCode.INTERNAL,
+    grpc.StatusCode.DATA_LOSS,
+}
+_REASON_WITHOUT_DETAIL = {
+    grpc.StatusCode.UNAUTHENTICATED: errors_pb2.ERROR_REASON_UNAUTHENTICATED,
+    grpc.StatusCode.PERMISSION_DENIED: errors_pb2.ERROR_REASON_PERMISSION_DENIED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: errors_pb2.ERROR_REASON_TOO_LARGE,
+    grpc.StatusCode.NOT_FOUND: errors_pb2.ERROR_REASON_TASK_NOT_FOUND,
+    grpc.StatusCode.INVALID_ARGUMENT: errors_pb2.ERROR_REASON_INVALID_FIELD,
+}
+_Answer = TypeVar("_Answer", bound=Message)
+
+
+def open_channel(settings: WorkerSettings) -> Channel:
+    """The outbound channel that the settings describe. Nothing is sent before the first call."""
+    target = settings.gateway
+    if target is None:
+        raise ValueError("no gateway is set")
+    options = [
+        *KEEPALIVE_OPTIONS,
+        ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+        ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+        # The order loop has a backoff of its own; the channel's must not make it wait much longer.
+        ("grpc.initial_reconnect_backoff_ms", 500),
+        ("grpc.max_reconnect_backoff_ms", 5_000),
+        # The contract says which call may be repeated, and when; the channel must not repeat on its own account.
+        ("grpc.enable_retries", 0),
+    ]
+    if target.is_loopback:
+        options.append(("grpc.enable_http_proxy", 0))
+    if not target.tls:
+        return grpc.aio.insecure_channel(target.address, options=options)
+    credentials = grpc.ssl_channel_credentials(
+        root_certificates=settings.gateway_ca.read_bytes() if settings.gateway_ca else None,
+        private_key=settings.worker_tls_key.read_bytes() if settings.worker_tls_key else None,
+        certificate_chain=settings.worker_tls_cert.read_bytes() if settings.worker_tls_cert else None,
+    )
+    return grpc.aio.secure_channel(target.address, credentials, options=options)
+
+
+class GatewayClient:
+    """OrderLeases over a channel."""
+
+    def __init__(
+        self, channel: Channel, *, worker_id: str, session_id: str, journal_id: str, token: str | None
+    ) -> None:
+        self._stub: "OrderLeaseServiceAsyncStub" = OrderLeaseServiceStub(channel)
+        self._worker_id = worker_id
+        self._session_id = session_id
+        self._journal_id = journal_id
+        self._metadata = Metadata(("authorization", f"Bearer {token}")) if token else Metadata()
+
+    async def lease(self, sites: Sequence[str], wait: float) -> pb.Lease | None:
+        """See OrderLeases."""
+        request = pb.LeaseOrdersRequest(
+            worker_id=self._worker_id,
+            session_id=self._session_id,
+            journal_id=self._journal_id,
+            sites=sites,
+            wait=to_duration(wait),
+        )
+        stream = self._stub.LeaseOrders(request, metadata=self._metadata, timeout=wait + SILENCE_SECONDS)
+        messages = stream.__aiter__()
+        try:
+            while True:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    message = await anext(messages, None)
+                if message is None:
+                    return None
+                if message.HasField("lease"):
+                    return message.lease
+        except AioRpcError as error:
+            raise to_gateway_error(error) from error
+        except TimeoutError:
+            raise Unreachable(f"the lease stream was silent for {SILENCE_SECONDS:.0f} s") from None
+        finally:
+            stream.cancel()
+
+    async def renew(self, task_id: str, lease_token: str, *, seconds: float) -> pb.RenewLeaseResponse:
+        """See OrderLeases."""
+        request = pb.RenewLeaseRequest(task_id=task_id, worker_id=self._worker_id, lease_token=lease_token)
+        return await self._call(lambda: self._stub.RenewLease(request, metadata=self._metadata, timeout=seconds))
+
+    async def report(self, request: pb.ReportOrderRequest) -> pb.ReportOrderResponse:
+        """See OrderLeases."""
+        return await self._call(lambda: self._stub.ReportOrder(request, metadata=self._metadata, timeout=CALL_SECONDS))
+
+    async def request_permit(
+        self,
+        task_id: str,
+        lease_token: str,
+        *,
+        attests_no_click_record: bool,
+        verification: pb.Verification | None,
+    ) -> pb.RequestSubmitPermitResponse:
+        """See OrderLeases."""
+        request = pb.RequestSubmitPermitRequest(
+            task_id=task_id,
+            worker_id=self._worker_id,
+            lease_token=lease_token,
+            journal_id=self._journal_id,
+            attests_no_click_record=attests_no_click_record,
+            verification=verification,
+        )
+        return await self._call(
+            lambda: self._stub.RequestSubmitPermit(request, metadata=self._metadata, timeout=CALL_SECONDS)
+        )
+
+    async def reclaim(self, task_id: str) -> pb.Lease:
+        """See OrderLeases."""
+        request = pb.ReclaimOrderRequest(
+            task_id=task_id,
+            worker_id=self._worker_id,
+            session_id=self._session_id,
+            journal_id=self._journal_id,
+        )
+        answer = await self._call(
+            lambda: self._stub.ReclaimOrder(request, metadata=self._metadata, timeout=CALL_SECONDS)
+        )
+        return answer.lease
+
+    async def _call(self, call: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        try:
+            return await call()
+        except AioRpcError as error:
+            raise to_gateway_error(error) from error
+
+
+def to_gateway_error(error: AioRpcError) -> GatewayError:
+    """A failed call in the worker's terms."""
+    code, words = error.code(), error.details() or ""
+    detail = error_detail(error)
+    if code in _UNREACHABLE or (detail is not None and detail.reason == errors_pb2.ERROR_REASON_TOO_MANY):
+        return Unreachable(f"{code.name}: {words}")
+    if detail is None:
+        reason = _REASON_WITHOUT_DETAIL.get(code, errors_pb2.ERROR_REASON_UNSPECIFIED)
+        return Refused(f"{code.name}: {words}", reason=reason)
+    violations = "; ".join(f"{violation.field}: {violation.description}" for violation in detail.violations)
+    return Refused(
+        " ".join(part for part in (detail.message or words, violations) if part),
+        reason=detail.reason,
+        status=detail.current_status,
+        recorded_late=detail.recorded_late,
+        retry_after=to_seconds(detail.retry_after) if detail.HasField("retry_after") else None,
+    )
+
+
+def error_detail(error: AioRpcError) -> errors_pb2.ErrorDetail | None:
+    """The contract's ErrorDetail of a refusal; None where it carries none that can be read."""
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin" and isinstance(value, bytes):
+            try:
+                status = Status.FromString(value)
+                for packed in status.details:
+                    detail = errors_pb2.ErrorDetail()
+                    if packed.Unpack(detail):
+                        return detail
+            except DecodeError:
+                return None
+    return None

@@ -1,0 +1,91 @@
+"""What the worker asks of the gateway, apart from how the question travels.
+
+`gateway_client` asks over gRPC; a simulation passes a transport of its own with the same methods.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ordergateway.v1 import errors_pb2, orders_pb2
+from ordergateway.v1 import order_leases_pb2 as pb
+
+
+class GatewayError(Exception):
+    """A call brought no answer of the expected kind."""
+
+
+class Unreachable(GatewayError):  # noqa: N818 -- a state of affairs, not a fault of the caller
+    """No answer: the gateway is away, too slow or broken. The call may have had its effect; it may be repeated."""
+
+
+class Refused(GatewayError):  # noqa: N818 -- an answer, not a fault
+    """The gateway refused the call for good, or for now; nothing changed but its history.
+
+    `reason` is ERROR_REASON_UNSPECIFIED where the refusal named none. `retry_after` in seconds, None where waiting does
+    not help. `is_credentials`: the token is missing, wrong or of another role.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: "errors_pb2.ErrorReason.ValueType",
+        status: "orders_pb2.TaskStatus.ValueType" = orders_pb2.TASK_STATUS_UNSPECIFIED,
+        recorded_late: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.status = status
+        self.recorded_late = recorded_late
+        self.retry_after = retry_after
+
+    @property
+    def reason_name(self) -> str:
+        """The reason in words for a log, for example `LEASE_INVALID`."""
+        try:
+            return errors_pb2.ErrorReason.Name(self.reason).removeprefix("ERROR_REASON_")
+        except ValueError:
+            return str(self.reason)
+
+    @property
+    def is_credentials(self) -> bool:
+        """True if another token, not another call, is what helps."""
+        return self.reason in (
+            errors_pb2.ERROR_REASON_UNAUTHENTICATED,
+            errors_pb2.ERROR_REASON_PERMISSION_DENIED,
+        )
+
+
+class OrderLeases(Protocol):
+    """The contract's OrderLeaseService for one worker, session and journal. All of it raises Unreachable and Refused.
+
+    A repeat of any call is safe by contract.
+    """
+
+    async def lease(self, sites: Sequence[str], wait: float) -> pb.Lease | None:
+        """Waits up to that many seconds for an order; None if there was none."""
+        ...
+
+    async def renew(self, task_id: str, lease_token: str, *, seconds: float) -> pb.RenewLeaseResponse:
+        """Acknowledges or extends a lease; gives up after that many seconds."""
+        ...
+
+    async def report(self, request: pb.ReportOrderRequest) -> pb.ReportOrderResponse:
+        """Tells what happened."""
+        ...
+
+    async def request_permit(
+        self,
+        task_id: str,
+        lease_token: str,
+        *,
+        attests_no_click_record: bool,
+        verification: pb.Verification | None,
+    ) -> pb.RequestSubmitPermitResponse:
+        """Asks for leave to make the one irreversible click."""
+        ...
+
+    async def reclaim(self, task_id: str) -> pb.Lease:
+        """Takes a stale task again."""
+        ...

@@ -1,0 +1,145 @@
+"""The one place where the worker's parts are wired together."""
+
+import asyncio
+import logging
+import sqlite3
+from contextlib import AsyncExitStack, suppress
+
+import httpx
+
+from worker.account import AccountLocks
+from worker.checkpoints import Checkpoint, no_checkpoint
+from worker.clock import Clock, Entropy, SystemClock, SystemEntropy
+from worker.evidence import DiskSpace, EvidenceStore
+from worker.gateway_client import GatewayClient, open_channel
+from worker.journal.journal import Journal
+from worker.monitor import Monitor, MonitorPolicy
+from worker.order_loop import OrderLoop
+from worker.order_run import NoScreenshots, OnEvent, Parts, Policy, ignore_event
+from worker.outbox import Outbox
+from worker.scraper import HttpScraper, NoScraper, Scraper
+from worker.settings import SettingsError, WorkerSettings
+from worker.site.registry import build_sites
+
+log = logging.getLogger(__name__)
+
+# SIGTERM to the end of the process: 10 s, of which this much for the order in hand and the last reports.
+STOP_SECONDS = 7.0
+SCRAPER_SECONDS = 30.0
+
+
+async def run_worker(
+    settings: WorkerSettings,
+    *,
+    stop: asyncio.Event,
+    checkpoint: Checkpoint = no_checkpoint,
+    on_event: OnEvent = ignore_event,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+) -> None:
+    """Runs the order loop, the outbox and the monitor until `stop` is set, then ends within 10 s. Listens on no port.
+
+    Raises SettingsError and JournalError before anything was begun.
+    """
+    clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
+    if settings.gateway is None:
+        raise SettingsError("RAKUTEN_ORDER_GATEWAY_URL is empty: there is no gateway to work for")
+    async with AsyncExitStack() as stack:
+        disk = _prepare_disk(settings)
+        journal = await Journal.open(settings.trading_db_path, clock=clock, new_id=entropy.token)
+        stack.push_async_callback(journal.close)
+        try:
+            sites = build_sites(
+                sandbox_url=settings.sandbox_url or None, timeout_seconds=min(30.0, settings.step_timeout_seconds)
+            )
+        except ValueError as error:
+            raise SettingsError(f"RAKUTEN_SANDBOX_URL: {error}") from error
+        for site in sites:
+            stack.push_async_callback(site.close)
+        channel = open_channel(settings)
+        stack.push_async_callback(channel.close)
+        session_id = entropy.token()
+        gateway = GatewayClient(
+            channel,
+            worker_id=settings.worker_id,
+            session_id=session_id,
+            journal_id=journal.journal_id,
+            token=settings.token.get_secret_value() if settings.token else None,
+        )
+        outbox = Outbox(journal, gateway, clock, entropy, settings.worker_id)
+        stack.push_async_callback(outbox.close)
+        parts = Parts(
+            journal=journal,
+            evidence=EvidenceStore(settings.evidence_dir),
+            disk=disk,
+            outbox=outbox,
+            gateway=gateway,
+            clock=clock,
+            screenshots=NoScreenshots(),
+            scraper=await _open_scraper(settings, stack),
+            checkpoint=checkpoint,
+            on_event=on_event,
+            policy=Policy(
+                order_max_total_yen=settings.order_max_total_yen,
+                step_seconds=settings.step_timeout_seconds,
+                verify_max_pages=settings.verify_max_pages,
+                lost_answer_look_seconds=settings.lost_answer_look_seconds,
+                lost_answer_interval_seconds=settings.lost_answer_interval_seconds,
+            ),
+        )
+        accounts = AccountLocks()
+        monitor = Monitor(
+            parts,
+            {site.name: site for site in sites},
+            accounts,
+            MonitorPolicy(settings.monitor_interval_seconds, settings.monitor_days, settings.payment_alert_seconds),
+        )
+        loop = OrderLoop(parts, sites, accounts, entropy, lease_wait=settings.lease_wait_seconds, stopping=stop)
+        log.info(
+            "worker started",
+            extra={
+                "worker_id": settings.worker_id,
+                "gateway": settings.gateway.address,
+                "sites": ",".join(site.name for site in sites if site.can_order) or "none",
+            },
+        )
+        await outbox.start()
+        await _run_until_stopped(loop, monitor, stop)
+        log.info("worker stopped", extra={"worker_id": settings.worker_id})
+
+
+async def _run_until_stopped(loop: OrderLoop, monitor: Monitor, stop: asyncio.Event) -> None:
+    working = asyncio.create_task(loop.run())
+    watching = asyncio.create_task(monitor.run())
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working}, timeout=STOP_SECONDS)
+        if not working.done():
+            log.error("the order in hand could not be left in time; the journal knows how far it is")
+    finally:
+        for task in (working, watching, stopping):
+            task.cancel()
+            with suppress(asyncio.CancelledError, sqlite3.Error):
+                await task
+
+
+def _prepare_disk(settings: WorkerSettings) -> DiskSpace:
+    for name, folder in (
+        ("EVIDENCE_DIR", settings.evidence_dir),
+        ("TRADING_DB_PATH", settings.trading_db_path.parent),
+    ):
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise SettingsError(f"RAKUTEN_{name}: {error.strerror}: {folder}") from error
+    folders = (settings.evidence_dir, settings.trading_db_path.parent)
+    return DiskSpace(folders, min_free_mib=settings.min_free_disk_mib)
+
+
+async def _open_scraper(settings: WorkerSettings, stack: AsyncExitStack) -> Scraper:
+    if not settings.scraper_base_url:
+        return NoScraper()
+    client = await stack.enter_async_context(httpx.AsyncClient(timeout=SCRAPER_SECONDS, follow_redirects=False))
+    bearer = settings.scraper_bearer
+    return HttpScraper(client, settings.scraper_base_url, bearer.get_secret_value() if bearer else None)

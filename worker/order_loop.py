@@ -1,0 +1,235 @@
+"""The order loop: one order at a time, from the lease to its end, for as long as the worker runs.
+
+`wish? reclaim : room on disk? lease : wait` -> journal -> acknowledge -> execute. Nothing that goes wrong leaves it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from ordergateway.v1 import errors_pb2
+from ordergateway.v1 import order_leases_pb2 as pb
+
+from worker.account import AccountLocks
+from worker.backoff import Backoff
+from worker.checkpoints import CheckpointName
+from worker.clock import Entropy
+from worker.execution import NOT_IMPLEMENTED_CODE, execute, report_end_again
+from worker.gateway_port import Refused, Unreachable
+from worker.journal.journal import Taken
+from worker.journal.records import Happening, OrderStatus, Wish, WishStatus
+from worker.lease_guard import LeaseGuard, LeaseLostError
+from worker.order_run import REPORT_PATIENCE, OrderRun, Parts, later
+from worker.site.seam import Site, sites_that_can_order
+from worker.wire import state_from_wire
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+FIRST_DELAY = 0.5
+MOST_DELAY = 30.0
+CREDENTIALS_DELAY = 30.0
+DISK_DELAY = 30.0
+WISH_POLL = 0.5
+# While a reclaim waits for another task to end, streams are short, so that it is tried again soon.
+SHORT_WAIT = 2.0
+
+
+class OrderLoop:
+    """Takes orders and executes them, one after the other."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        sites: Sequence[Site],
+        accounts: AccountLocks,
+        entropy: Entropy,
+        *,
+        lease_wait: float,
+        stopping: asyncio.Event,
+    ) -> None:
+        self._parts = parts
+        self._sites: Mapping[str, Site] = {site.name: site for site in sites if site.can_order}
+        self._names = sites_that_can_order(sites)
+        self._accounts = accounts
+        self._entropy = entropy
+        self._lease_wait = lease_wait
+        self._stopping = stopping
+        self._backoff = Backoff(entropy, first=FIRST_DELAY, most=MOST_DELAY)
+        self._disk_told = False
+        self._wish_waits = False
+
+    async def run(self) -> None:
+        """Runs until the worker is stopped. An order in hand is left safely, see `execution`."""
+        await self._parts.journal.interrupt_taken_wishes()
+        while not self._stopping.is_set():
+            try:
+                await self._turn()
+            except Unreachable as error:
+                await self._wait_after("the gateway cannot be reached", error)
+            except Refused as refusal:
+                await self._wait_after_refusal(refusal)
+            except Exception as error:
+                log.exception("a turn of the order loop failed")
+                await self._wait_after("a turn of the order loop failed", error)
+
+    async def _turn(self) -> None:
+        wish = await self._parts.journal.next_wish()
+        if wish is not None and await self._try_wish(wish):
+            return
+        if not self._names:
+            await self._pause(WISH_POLL)
+            return
+        if (shortage := self._parts.disk.shortage()) is not None:
+            self._tell_shortage(shortage)
+            await self._until_wish_or_stop(self._parts.clock.sleep(DISK_DELAY))
+            return
+        self._disk_told = False
+        received_at = self._parts.clock.elapsed()
+        wait = min(SHORT_WAIT, self._lease_wait) if wish is not None else self._lease_wait
+        waiting = self._parts.gateway.lease(self._names, wait)
+        lease = await self._until_wish_or_stop(waiting, watch_wishes=wish is None)
+        self._backoff.reset()
+        if lease is not None:
+            await self._work(lease, received_at=received_at)
+
+    # Waiting
+
+    async def _until_wish_or_stop(self, waiting: Coroutine[Any, Any, T], *, watch_wishes: bool = True) -> T | None:
+        """What `waiting` brings; None if a person's wish, or the stop, came first.
+
+        A lease that was on its way then is not lost: the same session gets it again.
+        """
+        work = asyncio.ensure_future(waiting)
+        others: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._stopping.wait())}
+        if watch_wishes:
+            others.add(asyncio.ensure_future(self._wish_comes()))
+        try:
+            await asyncio.wait({work, *others}, return_when=asyncio.FIRST_COMPLETED)
+            return work.result() if work.done() else None
+        finally:
+            for task in (work, *others):
+                task.cancel()
+            await asyncio.gather(work, *others, return_exceptions=True)
+
+    async def _wish_comes(self) -> bool:
+        while await self._parts.journal.next_wish() is None:
+            await self._parts.clock.sleep(WISH_POLL)
+        return True
+
+    async def _pause(self, seconds: float) -> None:
+        await self._until_wish_or_stop(self._parts.clock.sleep(seconds), watch_wishes=False)
+
+    async def _wait_after(self, words: str, error: Exception) -> None:
+        delay = self._backoff.delay()
+        log.warning("%s, trying again in %.1f s: %s", words, delay, error)
+        await self._pause(delay)
+
+    async def _wait_after_refusal(self, refusal: Refused) -> None:
+        words = "the gateway does not accept the token" if refusal.is_credentials else "the gateway refused"
+        log.error("%s (%s): %s", words, refusal.reason_name, refusal)
+        await self._pause(CREDENTIALS_DELAY)
+
+    def _tell_shortage(self, shortage: str) -> None:
+        if not self._disk_told:
+            log.error("no new order is taken: %s", shortage)
+        self._disk_told = True
+
+    # Reclaiming
+
+    async def _try_wish(self, wish: Wish) -> bool:
+        """True if the wish came to an end, or must be tried again at once; False if it has to wait."""
+        journal = self._parts.journal
+        received_at = self._parts.clock.elapsed()
+        try:
+            lease = await self._parts.gateway.reclaim(wish.task_id)
+        except Refused as refusal:
+            if refusal.reason == errors_pb2.ERROR_REASON_ANOTHER_TASK_ACTIVE:
+                await journal.move_wish(
+                    wish.id, WishStatus.WAITING, "another task is in execution; waiting for its end"
+                )
+                return False
+            await journal.move_wish(wish.id, WishStatus.REFUSED, f"{refusal.reason_name}: {refusal}")
+            return True
+        except Unreachable as error:
+            await journal.move_wish(wish.id, WishStatus.WAITING, f"the gateway cannot be reached: {error}")
+            raise
+        await journal.move_wish(wish.id, WishStatus.TAKEN, "in execution")
+        status = await self._work(lease, received_at=received_at)
+        order = await journal.order(wish.task_id)
+        if status is None:
+            await journal.move_wish(wish.id, WishStatus.INTERRUPTED, "the lease was lost before the task had ended")
+        else:
+            words = f"{status}, {order.state}: {order.detail}" if order else status.value
+            await journal.move_wish(wish.id, WishStatus.DONE, words)
+        return True
+
+    # Working
+
+    async def _work(self, lease: pb.Lease, *, received_at: float) -> OrderStatus | None:
+        """Takes a lease from the journal's first line to its end; None if it was dropped or lost."""
+        fields = {"task_id": lease.task_id, "site": lease.site, "lease_count": lease.lease_count}
+        taken = await self._parts.journal.take_lease(lease)
+        if taken is None:
+            log.warning("a lease that was taken before is dropped", extra=fields)
+            await self._pause(FIRST_DELAY)
+            return None
+        log.info("lease taken", extra=fields)
+        await self._parts.checkpoint(CheckpointName.LEASED)
+        guard = LeaseGuard(
+            lease,
+            self._parts.gateway,
+            self._parts.clock,
+            self._entropy,
+            received_at=received_at,
+            stopping=self._stopping,
+        )
+        try:
+            await guard.renew()
+        except LeaseLostError as error:
+            log.warning("the lease could not be acknowledged: %s", error, extra=fields)
+            return None
+        async with guard:
+            site = self._sites.get(lease.site)
+            if site is None:
+                return await self._refuse_site(lease, taken)
+            return await self._act(lease, taken, guard, site)
+
+    async def _act(self, lease: pb.Lease, taken: Taken, guard: LeaseGuard, site: Site) -> OrderStatus | None:
+        order, known_state = taken.order, state_from_wire(lease.known_state)
+        recovered = taken.known or lease.lease_count > 1
+        folder = self._parts.evidence.choose_run_folder(
+            lease.task_id, recovered=recovered, lease_count=lease.lease_count
+        )
+        await self._parts.journal.use_run_folder(lease.task_id, folder)
+        run = OrderRun(
+            parts=self._parts,
+            site=site,
+            account=self._accounts.of(lease.site),
+            lease=lease,
+            guard=guard,
+            folder=folder,
+            recovered=recovered,
+            state=later(order.state, known_state),
+            site_order_id=order.site_order_id,
+            clicked=await self._parts.journal.has_click(lease.task_id),
+        )
+        await run.passed(CheckpointName.ACKNOWLEDGED)
+        if order.status is not OrderStatus.OPEN:
+            await report_end_again(run, order)
+            return order.status
+        return await execute(run)
+
+    async def _refuse_site(self, lease: pb.Lease, taken: Taken) -> OrderStatus:
+        """A reclaimed task of a site on which this worker cannot order: only a person can say what became of it."""
+        happening = Happening(
+            event="ended",
+            state=later(taken.order.state, state_from_wire(lease.known_state)),
+            status=OrderStatus.NEEDS_HUMAN,
+            detail=f"this worker cannot look at or order on the site {lease.site}",
+            error_code=NOT_IMPLEMENTED_CODE,
+        )
+        await self._parts.journal.record(lease.task_id, happening)
+        await self._parts.outbox.deliver(lease.task_id, patience=REPORT_PATIENCE)
+        return OrderStatus.NEEDS_HUMAN

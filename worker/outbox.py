@@ -1,0 +1,110 @@
+"""Delivers the journal's reports to the gateway: in order within a task, no task waiting for another.
+
+A report is in the journal before it is sent, so it outlives the process and goes out after a restart, under the token
+it was made with. A refusal that the gateway recorded counts as delivered: it may be the only word of an order.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from ordergateway.v1 import errors_pb2
+
+from worker.backoff import Backoff
+from worker.clock import Clock, Entropy
+from worker.gateway_port import OrderLeases, Refused, Unreachable
+from worker.journal.journal import Journal
+from worker.journal.records import Outcome, Report
+from worker.wire import report_to_wire
+
+log = logging.getLogger(__name__)
+
+FIRST_DELAY = 0.5
+MOST_DELAY = 60.0
+
+
+class Outbox:
+    """The delivery of reports. `start` takes up what is left from before; `deliver` what was just written."""
+
+    def __init__(self, journal: Journal, gateway: OrderLeases, clock: Clock, entropy: Entropy, worker_id: str) -> None:
+        self._journal = journal
+        self._gateway = gateway
+        self._clock = clock
+        self._entropy = entropy
+        self._worker_id = worker_id
+        self._deliveries: dict[str, asyncio.Task[None]] = {}
+        self._more: dict[str, asyncio.Event] = {}
+
+    async def start(self) -> None:
+        """Takes up every report that is still waiting, for example from before a restart; returns at once."""
+        for task_id in await self._journal.tasks_with_waiting_reports():
+            self._start(task_id)
+
+    async def deliver(self, task_id: str, *, patience: float) -> bool:
+        """Delivers a task's reports. True once none waits; False if that took longer than `patience` seconds, then
+        the delivery goes on behind.
+        """
+        delivery = self._start(task_id)
+        await asyncio.wait({delivery}, timeout=patience)
+        return delivery.done()
+
+    async def close(self) -> None:
+        """Ends all deliveries; what was not delivered stays in the journal."""
+        for delivery in list(self._deliveries.values()):
+            delivery.cancel()
+            with suppress(asyncio.CancelledError):
+                await delivery
+
+    def _start(self, task_id: str) -> asyncio.Task[None]:
+        running = self._deliveries.get(task_id)
+        if running is not None:
+            self._more[task_id].set()  # it may have looked for more just before this report was written
+            return running
+        self._more[task_id] = asyncio.Event()
+        delivery = asyncio.ensure_future(self._deliver_all(task_id))
+        self._deliveries[task_id] = delivery
+        return delivery
+
+    async def _deliver_all(self, task_id: str) -> None:
+        backoff = Backoff(self._entropy, first=FIRST_DELAY, most=MOST_DELAY)
+        more = self._more[task_id]
+        try:
+            while True:
+                more.clear()
+                report = await self._journal.next_report(task_id)
+                if report is not None:
+                    await self._deliver_one(report, backoff)
+                elif not more.is_set():
+                    return
+        except Exception:
+            log.exception("the delivery of reports broke off", extra={"task_id": task_id})
+        finally:
+            del self._deliveries[task_id], self._more[task_id]
+
+    async def _deliver_one(self, report: Report, backoff: Backoff) -> None:
+        fields = {"task_id": report.task_id, "sequence": report.sequence, "state": report.state.value}
+        while True:
+            try:
+                await self._gateway.report(report_to_wire(report, self._worker_id))
+            except Unreachable as error:
+                delay = backoff.delay()
+                log.warning("report not delivered, trying again in %.1f s: %s", delay, error, extra=fields)
+            except Refused as refusal:
+                if not refusal.is_credentials:
+                    await self._settle_refused(report, refusal)
+                    return
+                delay = MOST_DELAY
+                log.warning("the gateway does not accept the token, a report waits: %s", refusal, extra=fields)
+            else:
+                backoff.reset()
+                await self._journal.settle_report(report.sequence, Outcome.ACCEPTED, "")
+                log.info("reported", extra=fields)
+                return
+            await self._clock.sleep(delay)
+
+    async def _settle_refused(self, report: Report, refusal: Refused) -> None:
+        outcome = Outcome.RECORDED_LATE if refusal.recorded_late else Outcome.REFUSED
+        await self._journal.settle_report(report.sequence, outcome, f"{refusal.reason_name}: {refusal}")
+        words = "a report came too late; the gateway kept it" if refusal.recorded_late else "a report was refused"
+        level = logging.ERROR if refusal.reason == errors_pb2.ERROR_REASON_INVALID_FIELD else logging.WARNING
+        log.log(level, "%s (%s): %s", words, refusal.reason_name, refusal, extra={"task_id": report.task_id})

@@ -1,0 +1,42 @@
+"""Paying a placed order, once (specification, sections 4 and 5).
+
+| the payment                            | the task ends as                                                  |
+|----------------------------------------|-------------------------------------------------------------------|
+| paid                                   | succeeded, paid                                                   |
+| in a convenience store                 | needs_human, awaiting_payment, with the deadline                  |
+| asks for a step only a person can take | needs_human, scene preserved, no attempt to get round it          |
+| fails, or its answer is lost           | needs_human, ordered; the monitor tells later what the site shows |
+"""
+
+from worker.checkpoints import CheckpointName
+from worker.evidence import Step
+from worker.intent import Intent
+from worker.journal.journal import AlreadyRecordedError
+from worker.journal.records import OrderStatus
+from worker.order_run import EndOrderError, OrderRun, needs_human
+from worker.order_state import OrderState
+
+
+async def pay(run: OrderRun, intent: Intent) -> None:
+    """Always raises EndOrderError: paying is the last step. Raises LeaseLostError before anything was paid."""
+    number = run.site_order_id
+    if run.recovered or number is None:
+        raise needs_human("this run may not pay")
+    run.stage = Step.PAYMENT
+    run.guard.ensure()
+    try:
+        await run.parts.journal.record_payment(run.task_id, number)
+    except AlreadyRecordedError as error:
+        raise needs_human("the payment of this order is on record already; it was not paid again") from error
+    await run.passed(CheckpointName.PAYMENT_RECORDED)
+    run.guard.ensure()
+    payment = await run.to_the_end(run.site.pay(number, intent.options))
+    await run.passed(CheckpointName.PAID)
+    await run.keep(Step.PAYMENT, payment.page, payment.state)
+    status = OrderStatus.NEEDS_HUMAN
+    detail = payment.detail
+    if payment.human_step is not None:
+        detail = f"only a person can go on: {payment.human_step}. {payment.detail}".strip()
+    elif payment.state is OrderState.PAID:
+        status = OrderStatus.SUCCEEDED
+    raise EndOrderError(status, detail, state=payment.state, pay_deadline=payment.pay_deadline)

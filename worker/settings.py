@@ -1,0 +1,214 @@
+"""The worker's settings: environment and `.env`, prefix RAKUTEN_, read once, validated (specification, section 8)."""
+
+import re
+import socket
+from functools import cached_property
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from worker.logs import LogFormat
+
+PREFIX = "RAKUTEN_"
+DEFAULT_GRPC_PORT = 31110
+_WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_PLAIN_SCHEMES = ("grpc", "http")
+_TLS_SCHEMES = ("grpcs", "https")
+
+
+class SettingsError(Exception):
+    """A setting makes no sense. The message is one line and names the setting."""
+
+
+def host_as_worker_id() -> str:
+    """The host name with everything replaced that a worker_id may not contain; `worker` where nothing is left."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).lstrip("._-")[:128]
+    return name or "worker"
+
+
+def _first_token(value: object) -> object:
+    """A comma-separated list serves rotation at the gateway; the worker sends the first one."""
+    if not isinstance(value, str):
+        return value
+    token = next((part.strip() for part in value.split(",") if part.strip()), None)
+    if token is not None and not all("!" <= character <= "~" for character in token):
+        raise ValueError("must consist of visible ASCII characters")
+    return token
+
+
+Token = Annotated[SecretStr | None, BeforeValidator(_first_token)]
+
+
+class GatewayTarget:
+    """Where the gateway is: `address` as host:port for a channel, and whether the way there is encrypted."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in _PLAIN_SCHEMES + _TLS_SCHEMES or not parts.hostname:
+            raise ValueError("must look like grpc://host:port or grpcs://host:port")
+        if parts.path not in ("", "/") or parts.query or parts.fragment or parts.username is not None:
+            raise ValueError("must hold nothing but scheme, host and port")
+        self.host = parts.hostname
+        self.tls = parts.scheme in _TLS_SCHEMES
+        self.address = f"[{self.host}]" if ":" in self.host else self.host
+        self.address += f":{DEFAULT_GRPC_PORT if parts.port is None else parts.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """True if the traffic does not leave this machine."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+class WorkerSettings(BaseSettings):
+    """Every setting of the worker; the description of each is its documentation."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+        allow_inf_nan=False,
+    )
+
+    order_gateway_url: str = Field(
+        "",
+        description="The gateway's gRPC address, grpc://host:port or grpcs://host:port (TLS); http:// and https:// are "
+        f"taken as the same, the default port is {DEFAULT_GRPC_PORT}. Empty: the worker's loops do not start, the "
+        "local commands still work.",
+    )
+    worker_id: str = Field(
+        default_factory=host_as_worker_id,
+        description="This worker's name, 1 to 128 of A-Z a-z 0-9 . _ -, first a letter or digit. Default: host name.",
+    )
+    trading_db_path: Path = Field(
+        Path("data/trading.db"),
+        description="The journal: the authority on what was done. One worker process a file, held by a lock beside it.",
+    )
+    evidence_dir: Path = Field(Path("data/evidence"), description="Where pages and screenshots are kept.")
+    worker_token: Token = Field(None, description="Bearer token for the gateway, worker role.")
+    api_token: Token = Field(
+        None,
+        description="Bearer token for the gateway where RAKUTEN_WORKER_TOKEN is not set; of a comma-separated list "
+        "the first one is sent.",
+    )
+    gateway_ca: Path | None = Field(
+        None, description="PEM file of the authority that signed the gateway's certificate. Default: the system's own."
+    )
+    worker_tls_cert: Path | None = Field(None, description="PEM client certificate, where the gateway asks for one.")
+    worker_tls_key: Path | None = Field(None, description="PEM key of the client certificate.")
+    scraper_base_url: str = Field(
+        "",
+        description="The scraper that tells an item's variants (POST …/api/item_detail). Empty: an item without a "
+        "variant_id in the intent is taken as having no variants.",
+    )
+    scraper_token: Token = Field(None, description="Bearer token for the scraper. Default: the gateway's token.")
+    order_max_total_yen: int | None = Field(
+        None, ge=1, description="Most that an order may cost, yen, where the intent sets no limit. Neither: no order."
+    )
+    sandbox_url: str = Field("", description="Address of the sandbox shop. Empty: the site `sandbox` is not served.")
+    step_timeout_seconds: float = Field(120, gt=0, le=3600, description="Most that one step on the site may take.")
+    lease_wait_seconds: float = Field(30, ge=0, le=60, description="How long one lease stream waits for an order.")
+    verify_max_pages: int = Field(20, ge=1, le=200, description="Pages of the order list that a verification reads.")
+    lost_answer_look_seconds: float = Field(
+        900,
+        ge=0,
+        le=86400,
+        description="How long the worker looks for an order whose submit answer was lost; a site shows a new order "
+        "only after about ten minutes.",
+    )
+    lost_answer_interval_seconds: float = Field(30, gt=0, le=3600, description="Time between two of these looks.")
+    monitor_interval_seconds: float = Field(
+        300, gt=0, le=86400, description="How often placed orders are looked at on the site."
+    )
+    monitor_days: int = Field(90, ge=1, le=3650, description="For how long after its end an order is looked at.")
+    payment_alert_seconds: float = Field(
+        86400, ge=0, description="How long before a payment deadline the log warns of it."
+    )
+    min_free_disk_mib: int = Field(
+        200, ge=0, description="With less free disk (MiB) no new order is taken, and no click is made."
+    )
+    log_format: LogFormat = Field("text", description="text: key=value lines for people; json: one object a line.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Lowest level that is logged.")
+
+    @field_validator("worker_id")
+    @classmethod
+    def _check_worker_id(cls, value: str) -> str:
+        if not _WORKER_ID.fullmatch(value):
+            raise ValueError("must be 1 to 128 of A-Z a-z 0-9 . _ -, first a letter or digit")
+        return value
+
+    @field_validator("order_gateway_url")
+    @classmethod
+    def _check_gateway_url(cls, value: str) -> str:
+        if value:
+            GatewayTarget(value)
+        return value
+
+    @field_validator("scraper_base_url", "sandbox_url")
+    @classmethod
+    def _check_http_url(cls, value: str) -> str:
+        if value and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):
+            raise ValueError("must be an absolute http or https URL")
+        return value.rstrip("/")
+
+    @field_validator("gateway_ca", "worker_tls_cert", "worker_tls_key")
+    @classmethod
+    def _check_readable(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.is_file():
+            raise ValueError("names no file")
+        return value
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if (self.worker_tls_cert is None) != (self.worker_tls_key is None):
+            raise ValueError(f"{PREFIX}WORKER_TLS_CERT and {PREFIX}WORKER_TLS_KEY go together")
+        target = self.gateway
+        if target is not None and self.token is not None and not target.tls and not target.is_loopback:
+            raise ValueError(
+                f"{PREFIX}ORDER_GATEWAY_URL would send the token in plain text to {target.host}; use grpcs://"
+            )
+        scraper = urlsplit(self.scraper_base_url)
+        if scraper.scheme == "http" and self.scraper_bearer is not None:
+            host = GatewayTarget(f"http://{scraper.netloc.rpartition('@')[2]}")
+            if not host.is_loopback:
+                raise ValueError(
+                    f"{PREFIX}SCRAPER_BASE_URL would send the token in plain text to {host.host}; use https://"
+                )
+        return self
+
+    @cached_property
+    def gateway(self) -> GatewayTarget | None:
+        """Where the gateway is; None where none is set."""
+        return GatewayTarget(self.order_gateway_url) if self.order_gateway_url else None
+
+    @property
+    def token(self) -> SecretStr | None:
+        """The bearer token for the gateway."""
+        return self.worker_token or self.api_token
+
+    @property
+    def scraper_bearer(self) -> SecretStr | None:
+        """The bearer token for the scraper."""
+        return self.scraper_token or self.token
+
+
+def load_settings(**overrides: object) -> WorkerSettings:
+    """Reads the settings. Raises SettingsError with one line that names what is wrong."""
+    try:
+        return WorkerSettings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        message = first["msg"].removeprefix("Value error, ")
+        name = f"{PREFIX}{str(first['loc'][0]).upper()}: " if first["loc"] else ""
+        raise SettingsError(f"{name}{message}") from None
