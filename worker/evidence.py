@@ -72,7 +72,7 @@ class EvidenceStore:
         page: Page,
         *,
         png: bytes | None,
-        png_missing_because: str,
+        png_missing_because: str | None,
         at: datetime,
         state: OrderState,
     ) -> list[EvidenceFile]:

@@ -83,7 +83,7 @@ class GatewayClient:
     def __init__(
         self, channel: Channel, *, worker_id: str, session_id: str, journal_id: str, token: str | None
     ) -> None:
-        self._stub: "OrderLeaseServiceAsyncStub" = OrderLeaseServiceStub(channel)
+        self._stub: OrderLeaseServiceAsyncStub = OrderLeaseServiceStub(channel)
         self._worker_id = worker_id
         self._session_id = session_id
         self._journal_id = journal_id

@@ -15,9 +15,10 @@ from worker.gateway_client import GatewayClient, open_channel
 from worker.journal.journal import Journal
 from worker.monitor import Monitor, MonitorPolicy
 from worker.order_loop import OrderLoop
-from worker.order_run import NoScreenshots, OnEvent, Parts, Policy, ignore_event
+from worker.order_run import NoScreenshots, OnEvent, Parts, Policy, Screenshots, ignore_event
 from worker.outbox import Outbox
 from worker.scraper import HttpScraper, NoScraper, Scraper
+from worker.screenshots import Screenshots as BrowserScreenshots
 from worker.settings import SettingsError, WorkerSettings
 from worker.site.registry import build_sites
 
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 
 # SIGTERM to the end of the process: 10 s, of which this much for the order in hand and the last reports.
 STOP_SECONDS = 7.0
+SCREENSHOT_SECONDS = 10.0
 SCRAPER_SECONDS = 30.0
 
 
@@ -75,7 +77,7 @@ async def run_worker(
             outbox=outbox,
             gateway=gateway,
             clock=clock,
-            screenshots=NoScreenshots(),
+            screenshots=_open_screenshots(settings, stack),
             scraper=await _open_scraper(settings, stack),
             checkpoint=checkpoint,
             on_event=on_event,
@@ -135,6 +137,14 @@ def _prepare_disk(settings: WorkerSettings) -> DiskSpace:
             raise SettingsError(f"RAKUTEN_{name}: {error.strerror}: {folder}") from error
     folders = (settings.evidence_dir, settings.trading_db_path.parent)
     return DiskSpace(folders, min_free_mib=settings.min_free_disk_mib)
+
+
+def _open_screenshots(settings: WorkerSettings, stack: AsyncExitStack) -> Screenshots:
+    if not settings.screenshots:
+        return NoScreenshots()
+    browser = BrowserScreenshots(timeout_seconds=SCREENSHOT_SECONDS)
+    stack.push_async_callback(browser.close)
+    return browser
 
 
 async def _open_scraper(settings: WorkerSettings, stack: AsyncExitStack) -> Scraper:

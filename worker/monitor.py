@@ -74,13 +74,13 @@ class Monitor:
     async def _record(self, order: Order, detail: OrderDetail, state: OrderState) -> None:
         """Evidence, then journal with the report, as every step."""
         journal, clock = self._parts.journal, self._parts.clock
-        png, missing_because = await self._parts.screenshots.take(detail.page)
+        png = await self._parts.screenshots.capture(detail.page.html, detail.page.url)
         files = self._parts.evidence.keep(
             order.run_folder,
             monitor_step(state),
             detail.page,
             png=png,
-            png_missing_because=missing_because,
+            png_missing_because=self._parts.screenshots.unavailable_reason,
             at=clock.now(),
             state=state,
         )

@@ -32,20 +32,25 @@ REPORT_PATIENCE = 5.0
 
 
 class Screenshots(Protocol):
-    """Pictures of pages."""
+    """Pictures of pages; `unavailable_reason` says why the last one could not be made."""
 
-    async def take(self, page: Page) -> tuple[bytes | None, str]:
-        """(PNG, "") or (None, why there is none). Never raises for a page that cannot be shown."""
+    unavailable_reason: str | None
+
+    async def capture(self, html: bytes, url: str) -> bytes | None:
+        """The page as PNG, or None. Raises nothing."""
         ...
 
 
 class NoScreenshots:
-    """Where no pictures are taken: meta.json says so."""
+    """Where no pictures are wanted: meta.json says so."""
 
-    async def take(self, page: Page) -> tuple[bytes | None, str]:
+    def __init__(self) -> None:
+        self.unavailable_reason: str | None = "screenshots are switched off (RAKUTEN_SCREENSHOTS)"
+
+    async def capture(self, html: bytes, url: str) -> bytes | None:
         """See Screenshots."""
-        del page
-        return None, "screenshots are switched off"
+        del html, url
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +172,14 @@ class OrderRun:
 
     async def keep(self, step: str, page: Page, state: OrderState | None = None) -> str:
         """Puts a page on disk and into the journal's index; returns its evidence_ref."""
-        png, missing_because = await self.parts.screenshots.take(page)
+        png = await self.parts.screenshots.capture(page.html, page.url)
         try:
             files = self.parts.evidence.keep(
                 self.folder,
                 step,
                 page,
                 png=png,
-                png_missing_because=missing_because,
+                png_missing_because=self.parts.screenshots.unavailable_reason,
                 at=self.parts.clock.now(),
                 state=state or self.state,
             )

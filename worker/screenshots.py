@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from worker.site.seam import Page
+
 try:
     from playwright.async_api import Error as PlaywrightError
     from playwright.async_api import async_playwright
@@ -105,6 +107,11 @@ class Screenshots:
                 await self._stop()
             log.warning("no screenshot", extra={"url": url, "reason": self.unavailable_reason})
             return None
+
+    async def take(self, page: Page) -> tuple[bytes | None, str]:
+        """(PNG, "") or (None, why there is none)."""
+        png = await self.capture(page.html, page.url)
+        return (png, "") if png is not None else (None, self.unavailable_reason or "no reason given")
 
     async def close(self) -> None:
         """Ends the browser."""

@@ -135,6 +135,11 @@ class WorkerSettings(BaseSettings):
     payment_alert_seconds: float = Field(
         86400, ge=0, description="How long before a payment deadline the log warns of it."
     )
+    screenshots: bool = Field(
+        True,
+        description="Keep a picture beside each evidence page, drawn by the system's Chromium (extra `browser`). Where "
+        "there is none, orders proceed without and meta.json says why.",
+    )
     min_free_disk_mib: int = Field(
         200, ge=0, description="With less free disk (MiB) no new order is taken, and no click is made."
     )

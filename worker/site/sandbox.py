@@ -120,13 +120,17 @@ class SandboxSite:
     async def submit(self, confirmation: Confirmation) -> Submission:
         """Sends the confirmation's form once. The thank-you page is fetched by a request of its own; if that fails, the
         number in the redirect and the redirect itself are returned: the order is placed all the same.
+
+        Raises ItemUnavailableError where the shop says in so many words that it took no order.
         """
         fields: dict[str, str | list[str]] = dict(confirmation.form)
         action = str(fields.pop("action"))
         if self._http.absolute(action) is None:
             raise PageChangedError("the form that places the order leads to another site", page=confirmation.page)
-        answer = self._fine(await self._http.post_once(action, fields))
-        page = await self._landed_if_possible(answer)
+        answer = await self._http.post_once(action, fields)
+        if refusal := pages.read_refusal(answer.page):
+            raise ItemUnavailableError(f"the shop took no order: {refusal}", page=answer.page)
+        page = await self._landed_if_possible(self._fine(answer))
         told = {_number_in(answer.location), pages.read_order_number(page)} - {None}
         return Submission(told.pop() if len(told) == 1 else None, page)
 
