@@ -11,7 +11,7 @@ from tests.worker.running_shop import RunningShop
 from worker.order_state import OrderState
 from worker.sandbox_shop.orders import JST
 from worker.site.sandbox import SandboxSite
-from worker.site.seam import Confirmation, Item, LoggedOutError, PageChangedError, SiteError
+from worker.site.seam import Confirmation, Item, ItemUnavailableError, LoggedOutError, PageChangedError, SiteError
 
 
 async def confirmed(shop: RunningShop, site: SandboxSite, method: str = "card") -> Confirmation:
@@ -107,7 +107,7 @@ async def test_the_number_survives_a_broken_thank_you_page(
 async def test_stock_gone_at_the_click(shop: RunningShop, site: SandboxSite) -> None:
     confirmation = await confirmed(shop, site)
     await shop.control.change_item("sencha-100g", stock=1)
-    with pytest.raises(SiteError, match="在庫がなくなりました") as error:
+    with pytest.raises(ItemUnavailableError, match=r"took no order: .*在庫がなくなりました") as error:
         await site.submit(confirmation)
     assert error.value.page is not None
     assert (await shop.control.counters())["orders_placed"] == 0
