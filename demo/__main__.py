@@ -18,10 +18,10 @@ from rich.markup import escape
 from rich.rule import Rule
 from rich.table import Table
 
-from demo.checks import differences, evidence_files
+from demo.checks import EvidenceFile, differences, evidence_files
 from demo.orders import DemoOrder, demo_orders
 from demo.programs import Program, ProgramError, end_on_signals, entry_point, free_port, serves_grpc, started
-from demo.upstream import Upstream, status_name
+from demo.upstream import Upstream, placement_name, state_name, status_name
 
 COLOURS = {"succeeded": "green", "needs_human": "yellow", "failed": "red", "stale": "red"}
 NARROWEST = 110
@@ -100,32 +100,52 @@ def place(number: int, order: DemoOrder, parts: Parts, console: Console) -> list
     """Submits one order, shows its progress and what is left of it; returns what differs from what should be."""
     console.print()
     console.print(Rule(f"[bold]{number}  {escape(order.title)}", align="left"))
-    console.print(f"  intent  {escape(order.intent_json)}", highlight=False)
+    line(console, "intent", "", order.intent_json)
     submitted_at = time.monotonic()
     parts.upstream.submit(order)
     for change in parts.upstream.follow(order.task_id, submitted_at):
-        colour = COLOURS.get(change.what, "cyan")
-        console.print(
-            f"  {change.seconds:6.2f} s  [{colour}]{change.what:<16}[/] {escape(change.words)}", highlight=False
-        )
+        line(console, f"{change.seconds:6.2f} s", change.what, change.words)
     task = parts.upstream.task(order.task_id)
     counters = parts.counters()
-
-    table = Table("evidence on the worker's disk", box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("bytes", justify="right")
-    table.add_column("sha256 as in meta.json")
-    for file in evidence_files(parts.evidence / order.task_id):
-        matches = "" if file.matches is None else "yes" if file.matches else "[red]no[/]"
-        table.add_row(str(file.path.relative_to(parts.evidence)), f"{file.size:,}", matches)
+    files = evidence_files(parts.evidence / order.task_id)
     console.print()
-    console.print(table)
-    console.print(
-        f"\n  the order is [{COLOURS.get(order.status, 'cyan')}]{status_name(task.status)}[/]; so far the shop counted "
-        f"{counters['orders_placed']} orders, {counters['payments_made']} payments",
-        highlight=False,
-    )
+    console.print(evidence_table(files, parts.evidence))
+    console.print()
+    line(console, "states", "", " → ".join(state_name(report.state) for report in task.reports))
+    line(console, "ended as", status_name(task.status), f"an order on the site is {placement_name(task.placement)}")
+    line(console, "shop", "", f"orders counted so far: {counters['orders_placed']}, paid: {counters['payments_made']}")
     wrong = differences(order, task, counters, parts.evidence, screenshots=parts.screenshots)
     return [f"{order.task_id}: {difference}" for difference in wrong]
+
+
+def line(console: Console, left: str, what: str, words: str) -> None:
+    """One line in three columns; the words go on below themselves."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(width=10, justify="right")
+    if what:
+        grid.add_column(width=16, style=COLOURS.get(what, "cyan"))
+    grid.add_column(overflow="fold")
+    grid.add_row(*(escape(cell) for cell in (left, what, words) if cell is words or cell))
+    console.print(grid)
+
+
+def evidence_table(files: list[EvidenceFile], root: Path) -> Table:
+    """A row for each page that was kept: the bytes of its files, and whether they have the hashes of meta.json."""
+    table = Table("evidence", box=None, pad_edge=True, padding=(0, 2, 0, 0))
+    kinds = (".html", ".png", ".meta.json")
+    for kind in kinds:
+        table.add_column(kind, justify="right")
+    table.add_column("sha256")
+    sizes = {file.path: file.size for file in files}
+    for page in (file.path for file in files if file.path.suffix == ".html"):
+        matches = all(file.matches for file in files if file.path in (page, page.with_suffix(".png")))
+        bytes_of = (sizes.get(page.with_suffix(kind)) for kind in kinds)
+        table.add_row(
+            str(page.relative_to(root).with_suffix("")),
+            *("none" if size is None else f"{size:,}" for size in bytes_of),
+            "as in meta.json" if matches else "[red]differs[/]",
+        )
+    return table
 
 
 def run(folder: Path, console: Console) -> list[str]:

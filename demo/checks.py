@@ -24,11 +24,11 @@ class EvidenceFile:
 
 def evidence_files(folder: Path) -> list[EvidenceFile]:
     """Everything that the worker kept of one task, by name."""
-    return [
-        EvidenceFile(path, path.stat().st_size, matches_meta(path))
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    ]
+    paths = sorted(
+        (path for path in folder.rglob("*") if path.is_file()),
+        key=lambda path: (path.name.partition(".")[0], path.name),
+    )
+    return [EvidenceFile(path, path.stat().st_size, matches_meta(path)) for path in paths]
 
 
 def matches_meta(path: Path) -> bool | None:

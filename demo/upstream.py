@@ -12,6 +12,7 @@ from demo.orders import DemoOrder
 
 ORDER_SECONDS = 60
 CALL_SECONDS = 10
+BEFORE_END = (pb.TASK_STATUS_QUEUED, pb.TASK_STATUS_LEASED, pb.TASK_STATUS_RUNNING)
 BEFORE_CLICK = (pb.ORDER_STATE_CREATED, pb.ORDER_STATE_IN_CART)
 
 
@@ -70,29 +71,33 @@ class Upstream:
 
 
 def differences(before: pb.Task | None, now: pb.Task) -> Iterator[tuple[str, str]]:
-    """What is new in a task: its reports, its permit, its status."""
-    known = {report.state for report in before.reports} if before else set()
-    new = [report for report in now.reports if report.state not in known]
-    if now.HasField("submit_permitted_at") and not (before and before.HasField("submit_permitted_at")):
-        yield from ((state_name(report.state), report_words(report)) for report in new if report.state in BEFORE_CLICK)
-        yield "permit", "the gateway allows the one click"
-        new = [report for report in new if report.state not in BEFORE_CLICK]
-    yield from ((state_name(report.state), report_words(report)) for report in new)
+    """What is new in a task: its reports and what was added to them, its permit, its status."""
+    status = []
     if before is None or before.status != now.status:
-        yield status_name(now.status), f"held by {now.lease_owner}" if now.HasField("lease_owner") else ""
+        status.append((status_name(now.status), f"held by {now.lease_owner}" if now.HasField("lease_owner") else ""))
+    if now.status in BEFORE_END:
+        yield from status
+    known = {report.state: report for report in before.reports} if before else {}
+    changed = [report for report in now.reports if report != known.get(report.state)]
+    told = [(report.state, state_name(report.state), news(known.get(report.state), report)) for report in changed]
+    if now.HasField("submit_permitted_at") and not (before and before.HasField("submit_permitted_at")):
+        yield from ((what, words) for state, what, words in told if state in BEFORE_CLICK)
+        yield "permit", "the gateway allows the one click"
+        told = [entry for entry in told if entry[0] not in BEFORE_CLICK]
+    yield from ((what, words) for _, what, words in told)
+    if now.status not in BEFORE_END:
+        yield from status
 
 
-def report_words(report: pb.Report) -> str:
-    """What a report tells, for people."""
-    parts = []
-    if report.HasField("site_order_id"):
-        parts.append(f"order {report.site_order_id}")
-    if report.HasField("payable_yen"):
-        parts.append(f"{report.payable_yen:,} yen")
-    if report.HasField("error_code"):
-        parts.append(f"code {report.error_code}")
-    if report.HasField("evidence_ref"):
-        parts.append(f"evidence {report.evidence_ref}")
-    if report.detail:
-        parts.append(report.detail)
-    return ", ".join(parts)
+def news(before: pb.Report | None, now: pb.Report) -> str:
+    """What a report tells that it did not tell before, for people."""
+    words = {
+        "site_order_id": f"order {now.site_order_id}",
+        "payable_yen": f"{now.payable_yen:,} yen to pay",
+        "error_code": f"code {now.error_code}",
+        "evidence_ref": f"evidence {now.evidence_ref}",
+        "detail": now.detail,
+    }
+    fields = {field.name: value for field, value in now.ListFields()}
+    old = {field.name: value for field, value in before.ListFields()} if before else {}
+    return ", ".join(text for name, text in words.items() if name in fields and fields[name] != old.get(name))
