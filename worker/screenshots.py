@@ -49,6 +49,7 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
 WIDTH_PX = 1100
+MAX_WIDTH_PX = 2200
 MAX_HEIGHT_PX = 6000
 MAX_HTML_BYTES = 4 * 1024 * 1024
 MAX_PNG_BYTES = 8 * 1024 * 1024
@@ -82,6 +83,7 @@ class Screenshots:
 
     def __init__(self, *, executable: str | None = None, timeout_seconds: float = 20) -> None:
         self.unavailable_reason: str | None = None
+        self._told_reason: str | None = None
         self._executable = executable or find_chromium()
         self._timeout = timeout_seconds
         self._lock = asyncio.Lock()
@@ -89,23 +91,25 @@ class Screenshots:
         self._browser: Browser | None = None
 
     async def capture(self, html: bytes, url: str) -> bytes | None:
-        """The page as PNG, at most 6,000 pixels high, or None. Raises nothing; being cancelled ends the browser too.
+        """The page as PNG, at most 2,200 by 6,000 pixels, or None. Raises nothing of its own.
 
-        `url` is only named in the log: nothing is fetched from it.
+        `url` is only named in the log, once for each new reason: nothing is fetched from it.
         """
         async with self._lock:
             self.unavailable_reason = self._missing() or _too_large(html)
             if self.unavailable_reason is None:
                 try:
                     async with asyncio.timeout(self._timeout):
-                        return await self._draw(decode_html(html))
+                        return await self._draw_or_again(decode_html(html))
                 except TimeoutError:
                     self.unavailable_reason = f"the browser took longer than {self._timeout:g} s"
                 except Exception as error:  # noqa: BLE001 - a picture is never worth an order
                     first_line = (str(error).splitlines() or [""])[0]
                     self.unavailable_reason = f"the browser failed: {type(error).__name__}: {first_line}"[:300]
                 await self._stop()
-            log.warning("no screenshot", extra={"url": url, "reason": self.unavailable_reason})
+            if self.unavailable_reason != self._told_reason:
+                log.warning("no screenshot", extra={"url": url, "reason": self.unavailable_reason})
+                self._told_reason = self.unavailable_reason
             return None
 
     async def take(self, page: Page) -> tuple[bytes | None, str]:
@@ -125,7 +129,15 @@ class Screenshots:
             return "no Chromium or Chrome was found"
         return None
 
-    async def _draw(self, text: str) -> bytes | None:
+    async def _draw_or_again(self, text: str) -> bytes:
+        """A browser that has died since the last picture is noticed only by using it."""
+        try:
+            return await self._draw(text)
+        except PlaywrightError:
+            await self._stop()
+            return await self._draw(text)
+
+    async def _draw(self, text: str) -> bytes:
         browser = await self._running_browser()
         context = await browser.new_context(
             java_script_enabled=False,
@@ -139,12 +151,9 @@ class Screenshots:
             await context.route("**/*", _refuse)
             page = await context.new_page()
             await page.set_content(text, wait_until="domcontentloaded")
-            height = await page.evaluate("document.documentElement.scrollHeight")
-            if height > MAX_HEIGHT_PX:
-                clip = {"x": 0, "y": 0, "width": WIDTH_PX, "height": MAX_HEIGHT_PX}
-                png = await page.screenshot(full_page=True, clip=clip)  # type: ignore[arg-type]
-            else:
-                png = await page.screenshot(full_page=True)
+            size = await page.evaluate("(root => [root.scrollWidth, root.scrollHeight])(document.documentElement)")
+            width, height = min(size[0], MAX_WIDTH_PX), min(size[1], MAX_HEIGHT_PX)
+            png = await page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
         finally:
             with suppress(PlaywrightError):
                 await context.close()
@@ -189,4 +198,5 @@ def _is_root() -> bool:
 
 
 async def _refuse(route: "Route") -> None:
-    await route.abort()
+    # "aborted" is the one refusal after which a page that wants to move on stays where it is.
+    await route.abort("aborted")
