@@ -12,10 +12,11 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from gateway.api.auth import EVERY_ROLE, Authenticator, Role
-from gateway.api.grpc.operations import OperationsServicer
-from gateway.api.grpc.order_leases import OrderLeaseServicer
-from gateway.api.grpc.orders import OrderServicer
-from gateway.api.grpc.server import GrpcServer, Servicers, TlsFiles
+from gateway.api.grpc.server import GrpcServer, TlsFiles
+from gateway.api.services import Services
+from gateway.api.services.operations import OperationsService
+from gateway.api.services.order_leases import OrderLeaseService
+from gateway.api.services.orders import OrderService
 from gateway.clock import load_clock, system_time
 from gateway.orders.start import resume_after_start
 from gateway.settings import PREFIX, Settings, SettingsError
@@ -61,10 +62,10 @@ async def run_gateway(settings: Settings, stop: asyncio.Event, on_ready: Callabl
             WakeSweep(store, hub),
         ]
         server = GrpcServer(
-            Servicers(
-                orders=OrderServicer(store, hub, policy, _new_task_id),
-                order_leases=OrderLeaseServicer(store, desk, policy, _new_token),
-                operations=OperationsServicer(store, policy),  # type: ignore[abstract] # the rest is UNIMPLEMENTED
+            Services(
+                orders=OrderService(store, hub, policy, _new_task_id),
+                order_leases=OrderLeaseService(store, desk, policy, _new_token),
+                operations=OperationsService(store, policy),
             ),
             _authenticator(settings),
         )

@@ -64,7 +64,4 @@ _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
 ACCESS: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
     {f"/{service}/{method}": roles for service, methods in _SERVICES.items() for method, roles in methods.items()}
 )
-"""Full method name (`/package.Service/Method`) to the roles that may call it."""
-
-OPEN_SERVICE: Final = "/grpc.health.v1.Health/"
-"""Methods of this service need no token: they show no data."""
+"""Full method name (`/package.Service/Method`) to the roles that may call it. gRPC health is open to all."""

@@ -9,7 +9,8 @@ from google.protobuf import duration_pb2
 from ordergateway.v1 import errors_pb2
 
 from gateway.api.convert import task_status_to
-from gateway.domain.refusals import Reason, Refusal
+from gateway.domain.refusals import Reason, Refusal, RefusedError
+from gateway.store.port import StoreUnavailableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,15 @@ ERRORS: Final[Mapping[Reason, Answer]] = MappingProxyType(
         Reason.INTERNAL: _plain("INTERNAL", 500),
     }
 )
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """Return what an exception of a service's method means to the caller. A fault's own text stays out of it."""
+    if isinstance(error, RefusedError):
+        return error.refusal
+    if isinstance(error, StoreUnavailableError):
+        return Refusal(Reason.STORE_UNAVAILABLE, "the database cannot do this now; send it again later")
+    return Refusal(Reason.INTERNAL, "the gateway has a fault; its log says more")
 
 
 def detail_of(refusal: Refusal) -> errors_pb2.ErrorDetail:

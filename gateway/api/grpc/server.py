@@ -8,20 +8,11 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
-from ordergateway.v1 import (
-    operations_pb2,
-    operations_pb2_grpc,
-    order_leases_pb2,
-    order_leases_pb2_grpc,
-    orders_pb2,
-    orders_pb2_grpc,
-)
 
 from gateway.api.auth import Authenticator
-from gateway.api.grpc.guard import Guard
-from gateway.api.grpc.operations import OperationsServicer
-from gateway.api.grpc.order_leases import OrderLeaseServicer
-from gateway.api.grpc.orders import OrderServicer
+from gateway.api.call import methods_of
+from gateway.api.grpc.guard import Guard, ReflectionGuard
+from gateway.api.services import Services
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 """The largest request taken; a list of 200 large intents may be larger on its way out."""
@@ -52,32 +43,22 @@ class TlsFiles:
     client_ca: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Servicers:
-    """The services that are offered over gRPC."""
-
-    orders: OrderServicer
-    order_leases: OrderLeaseServicer
-    operations: OperationsServicer
-
-
 class GrpcServer:
     """A grpc.aio server with everything registered. `port` is known after `start`."""
 
-    def __init__(self, servicers: Servicers, authenticator: Authenticator) -> None:
+    def __init__(self, services: Services, authenticator: Authenticator) -> None:
         self._guard = Guard(authenticator)
-        self._server = grpc.aio.server(interceptors=[self._guard], options=_OPTIONS)
+        self._server = grpc.aio.server(interceptors=[ReflectionGuard(self._guard)], options=_OPTIONS)
         self._health = health_aio.HealthServicer()
         self.port = 0
-        orders_pb2_grpc.add_OrderServiceServicer_to_server(servicers.orders, self._server)
-        order_leases_pb2_grpc.add_OrderLeaseServiceServicer_to_server(servicers.order_leases, self._server)
-        operations_pb2_grpc.add_OperationsServiceServicer_to_server(servicers.operations, self._server)
+        self._names: list[str] = []
+        for descriptor, service in services.offered():
+            handlers = {method.name: self._guard.handler(method) for method in methods_of(service, descriptor)}
+            self._server.add_generic_rpc_handlers(
+                [grpc.method_handlers_generic_handler(descriptor.full_name, handlers)]
+            )
+            self._names.append(descriptor.full_name)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        self._names = [
-            service.full_name
-            for file in (orders_pb2, order_leases_pb2, operations_pb2)
-            for service in file.DESCRIPTOR.services_by_name.values()
-        ]
         reflection.enable_server_reflection(
             [*self._names, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME],
             self._server,

@@ -1,14 +1,13 @@
-"""OrderLeaseService over gRPC."""
+"""OrderLeaseService: order leases for workers; order_leases.proto says what each method does and refuses."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 
-from ordergateway.v1 import order_leases_pb2, order_leases_pb2_grpc
+from ordergateway.v1 import order_leases_pb2
 
 from gateway.api import convert, requests
-from gateway.api.grpc.answers import accepted
-from gateway.api.grpc.guard import Context, caller
-from gateway.api.grpc.orders import heartbeat
+from gateway.api.answers import accepted, heartbeat
+from gateway.api.call import Call
 from gateway.domain import fields
 from gateway.domain.models import Policy
 from gateway.orders.hold import renew
@@ -20,8 +19,8 @@ from gateway.waiting.lease_desk import LeaseDesk
 from gateway.waiting.stream import Heartbeat
 
 
-class OrderLeaseServicer(order_leases_pb2_grpc.OrderLeaseServiceServicer):
-    """Order leases for workers; order_leases.proto says what each method does and refuses."""
+class OrderLeaseService:
+    """The methods of the service, free of any transport."""
 
     def __init__(self, store: Store, desk: LeaseDesk, policy: Policy, new_token: Callable[[], str]) -> None:
         self._store = store
@@ -29,11 +28,11 @@ class OrderLeaseServicer(order_leases_pb2_grpc.OrderLeaseServiceServicer):
         self._policy = policy
         self._new_token = new_token
 
-    async def LeaseOrders(
-        self, request: order_leases_pb2.LeaseOrdersRequest, context: Context
+    async def lease_orders(
+        self, request: order_leases_pb2.LeaseOrdersRequest, call: Call
     ) -> AsyncIterator[order_leases_pb2.LeaseOrdersResponse]:
         """Wait for an order."""
-        wanted = requests.lease_request(request, self._policy, caller.get().name)
+        wanted = requests.lease_request(request, self._policy, call.identity.name)
         wait = requests.wait_of(request, self._policy)
         async with aclosing(self._desk.stream(wanted, wait.total_seconds())) as events:
             async for event in events:
@@ -42,36 +41,36 @@ class OrderLeaseServicer(order_leases_pb2_grpc.OrderLeaseServiceServicer):
                 else:
                     yield order_leases_pb2.LeaseOrdersResponse(lease=convert.lease_message(event, self._policy))
 
-    async def RenewLease(
-        self, request: order_leases_pb2.RenewLeaseRequest, context: Context
+    async def renew_lease(
+        self, request: order_leases_pb2.RenewLeaseRequest, call: Call
     ) -> order_leases_pb2.RenewLeaseResponse:
         """Acknowledge and extend a lease."""
-        holder = requests.holder(request, caller.get().name)
+        holder = requests.holder(request, call.identity.name)
         renewed = accepted(await self._store.write(renew, self._policy, holder))
         return convert.renewed_message(renewed, self._policy)
 
-    async def ReportOrder(
-        self, request: order_leases_pb2.ReportOrderRequest, context: Context
+    async def report_order(
+        self, request: order_leases_pb2.ReportOrderRequest, call: Call
     ) -> order_leases_pb2.ReportOrderResponse:
         """Record what happened."""
-        holder = requests.holder(request, caller.get().name)
+        holder = requests.holder(request, call.identity.name)
         done = accepted(await self._store.write(report, holder, requests.report(request)))
         return order_leases_pb2.ReportOrderResponse(
             task_id=done.task_id, status=convert.task_status_to(done.status), recorded=done.recorded
         )
 
-    async def RequestSubmitPermit(
-        self, request: order_leases_pb2.RequestSubmitPermitRequest, context: Context
+    async def request_submit_permit(
+        self, request: order_leases_pb2.RequestSubmitPermitRequest, call: Call
     ) -> order_leases_pb2.RequestSubmitPermitResponse:
         """Grant or refuse leave to click."""
-        wanted = requests.permit_request(request, caller.get().name)
+        wanted = requests.permit_request(request, call.identity.name)
         return convert.permit_message(accepted(await self._store.write(request_permit, self._policy, wanted)))
 
-    async def ReclaimOrder(
-        self, request: order_leases_pb2.ReclaimOrderRequest, context: Context
+    async def reclaim_order(
+        self, request: order_leases_pb2.ReclaimOrderRequest, call: Call
     ) -> order_leases_pb2.ReclaimOrderResponse:
         """Lease a stale task again."""
         task_id = fields.key("task_id", request.task_id)
-        wanted = requests.reclaim_request(request, self._policy, caller.get().name)
+        wanted = requests.reclaim_request(request, self._policy, call.identity.name)
         lease = accepted(await self._store.write(reclaim, self._policy, task_id, wanted, self._new_token()))
         return order_leases_pb2.ReclaimOrderResponse(lease=convert.lease_message(lease, self._policy))

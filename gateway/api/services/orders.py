@@ -1,17 +1,13 @@
-"""OrderService over gRPC."""
+"""OrderService: orders for upstream services; orders.proto says what each method does and refuses."""
 
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from datetime import UTC, datetime
-from typing import Final
 
-from google.protobuf import timestamp_pb2
-from ordergateway.v1 import orders_pb2, orders_pb2_grpc
+from ordergateway.v1 import orders_pb2
 
 from gateway.api import convert, requests
-from gateway.api.grpc.answers import accepted
-from gateway.api.grpc.guard import Context, caller
+from gateway.api.answers import accepted, heartbeat
+from gateway.api.call import Call
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy
 from gateway.orders.read import get_task, list_tasks
@@ -21,11 +17,9 @@ from gateway.waiting.hub import Hub
 from gateway.waiting.stream import Heartbeat
 from gateway.waiting.watch import watch_task
 
-_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
-
-class OrderServicer(orders_pb2_grpc.OrderServiceServicer):
-    """Orders for upstream services; orders.proto says what each method does and refuses."""
+class OrderService:
+    """The methods of the service, free of any transport."""
 
     def __init__(self, store: Store, hub: Hub, policy: Policy, new_task_id: Callable[[], str]) -> None:
         self._store = store
@@ -33,12 +27,10 @@ class OrderServicer(orders_pb2_grpc.OrderServiceServicer):
         self._policy = policy
         self._new_task_id = new_task_id
 
-    async def SubmitOrder(
-        self, request: orders_pb2.SubmitOrderRequest, context: Context
-    ) -> orders_pb2.SubmitOrderResponse:
+    async def submit_order(self, request: orders_pb2.SubmitOrderRequest, call: Call) -> orders_pb2.SubmitOrderResponse:
         """File an intent."""
-        wanted = requests.submission(request, self._policy, self._new_task_id(), _traceparent(context))
-        done = await self._store.write(submit, self._policy, wanted, Actor(caller.get().name))
+        wanted = requests.submission(request, self._policy, self._new_task_id(), call.traceparent)
+        done = await self._store.write(submit, self._policy, wanted, Actor(call.identity.name))
         return orders_pb2.SubmitOrderResponse(
             task_id=done.task_id,
             status=convert.task_status_to(done.status),
@@ -46,15 +38,13 @@ class OrderServicer(orders_pb2_grpc.OrderServiceServicer):
             intent_matches=done.intent_matches,
         )
 
-    async def GetOrder(self, request: orders_pb2.GetOrderRequest, context: Context) -> orders_pb2.GetOrderResponse:
+    async def get_order(self, request: orders_pb2.GetOrderRequest, call: Call) -> orders_pb2.GetOrderResponse:
         """Return one task."""
         task_id = fields.key("task_id", request.task_id)
         found = accepted(await self._store.read(get_task, task_id))
         return orders_pb2.GetOrderResponse(task=convert.task_message(found))
 
-    async def ListOrders(
-        self, request: orders_pb2.ListOrdersRequest, context: Context
-    ) -> orders_pb2.ListOrdersResponse:
+    async def list_orders(self, request: orders_pb2.ListOrdersRequest, call: Call) -> orders_pb2.ListOrdersResponse:
         """Return one page of tasks."""
         status = requests.task_status("status", request.status)
         site = fields.site("site", request.site, self._policy.sites) if request.site else None
@@ -67,8 +57,8 @@ class OrderServicer(orders_pb2_grpc.OrderServiceServicer):
             next_page_token=requests.make_page_token(page.next_row, filters),
         )
 
-    async def WatchOrder(
-        self, request: orders_pb2.WatchOrderRequest, context: Context
+    async def watch_order(
+        self, request: orders_pb2.WatchOrderRequest, call: Call
     ) -> AsyncIterator[orders_pb2.WatchOrderResponse]:
         """Follow one task until it ends."""
         task_id = fields.key("task_id", request.task_id)
@@ -79,25 +69,9 @@ class OrderServicer(orders_pb2_grpc.OrderServiceServicer):
                 else:
                     yield orders_pb2.WatchOrderResponse(task=convert.task_message(change))
 
-    async def CancelOrder(
-        self, request: orders_pb2.CancelOrderRequest, context: Context
-    ) -> orders_pb2.CancelOrderResponse:
+    async def cancel_order(self, request: orders_pb2.CancelOrderRequest, call: Call) -> orders_pb2.CancelOrderResponse:
         """Withdraw a task that was never leased."""
         task_id = fields.key("task_id", request.task_id)
         reason = fields.text("reason", request.reason, limit=fields.MAX_REASON_CHARACTERS, required=True)
-        done = accepted(await self._store.write(cancel, task_id, reason, Actor(caller.get().name)))
+        done = accepted(await self._store.write(cancel, task_id, reason, Actor(call.identity.name)))
         return orders_pb2.CancelOrderResponse(task=convert.task_message(done))
-
-
-def heartbeat() -> orders_pb2.Heartbeat:
-    """Make a sign of life that carries the time of sending."""
-    sent_at = timestamp_pb2.Timestamp()
-    sent_at.FromDatetime(datetime.now(UTC))
-    return orders_pb2.Heartbeat(sent_at=sent_at)
-
-
-def _traceparent(context: Context) -> str:
-    for key, value in context.invocation_metadata() or ():
-        if key == "traceparent" and isinstance(value, str) and _TRACEPARENT.fullmatch(value):
-            return value
-    return ""

@@ -1,0 +1,67 @@
+"""What a transport tells a service of the call it serves, and which methods a service has."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from gateway.api.access import ACCESS
+from gateway.api.auth import Authenticator, Identity, require
+from gateway.domain.refusals import invalid
+
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Who calls, and the W3C trace context of the call ("" without one)."""
+
+    identity: Identity
+    traceparent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of the contract that a service offers.
+
+    `serve` takes (request, call); it is a coroutine function, or an async generator function where `streams`.
+    """
+
+    path: str
+    name: str
+    streams: bool
+    request_type: type[Message]
+    serve: Callable[[Any, Call], Any]
+
+    def decode(self, data: bytes) -> Message:
+        """Read a request. Raises RefusedError if the bytes are no message of this method."""
+        try:
+            return self.request_type.FromString(data)
+        except DecodeError:
+            raise invalid("request", "is no valid message of this method (truncated, or a text is not UTF-8)") from None
+
+
+def methods_of(service: object, descriptor: ServiceDescriptor) -> Iterator[Method]:
+    """Yield the methods of `descriptor` that `service` has."""
+    for method in descriptor.methods:
+        serve = getattr(service, _WORD.sub("_", method.name).lower(), None)
+        if serve is not None:
+            yield Method(
+                path=f"/{descriptor.full_name}/{method.name}",
+                name=method.name,
+                streams=method.server_streaming,
+                request_type=GetMessageClass(method.input_type),
+                serve=serve,
+            )
+
+
+def admit(authenticator: Authenticator, path: str, authorization: str | None, traceparent: str | None) -> Call:
+    """Let a caller in, or raise RefusedError UNAUTHENTICATED or PERMISSION_DENIED. Unknown methods let nobody in."""
+    identity = authenticator.identify(authorization)
+    require(identity, ACCESS.get(path, frozenset()), path.rpartition("/")[2])
+    return Call(identity, traceparent if traceparent and _TRACEPARENT.fullmatch(traceparent) else "")
