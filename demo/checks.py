@@ -40,10 +40,19 @@ def matches_meta(path: Path) -> bool | None:
     return bool(told == hashlib.sha256(path.read_bytes()).hexdigest())
 
 
+def why_no_screenshot(page: Path) -> str:
+    """What the meta.json beside a page tells of its missing screenshot; nothing where it does not."""
+    meta = page.with_suffix(".meta.json")
+    return str(json.loads(meta.read_text()).get("png_missing_because", "")) if meta.is_file() else ""
+
+
 def differences(
     order: DemoOrder, task: pb.Task, counters: Mapping[str, Any], evidence: Path, *, screenshots: bool
 ) -> list[str]:
-    """Everything that is not as it should be; `screenshots`: a PNG must lie beside each page."""
+    """Everything that is not as it should be.
+
+    Beside each page lies a PNG, or meta.json says why there is none; with `screenshots` nothing but the PNG will do.
+    """
     return [
         *task_differences(order, task),
         *evidence_differences(task, evidence, screenshots=screenshots),
@@ -82,8 +91,10 @@ def evidence_differences(task: pb.Task, evidence: Path, *, screenshots: bool) ->
             yield f"the evidence {file.path.relative_to(evidence)} is empty"
         if file.matches is False:
             yield f"the evidence {file.path.relative_to(evidence)} does not match its meta.json"
-        if screenshots and file.path.suffix == ".html" and not file.path.with_suffix(".png").is_file():
-            yield f"the evidence {file.path.relative_to(evidence)} has no screenshot"
+        if file.path.suffix == ".html" and not file.path.with_suffix(".png").is_file():
+            reason = why_no_screenshot(file.path)
+            if screenshots or not reason:
+                yield f"the evidence {file.path.relative_to(evidence)} has no screenshot: {reason or 'no reason told'}"
 
 
 def shop_differences(order: DemoOrder, task: pb.Task, counters: Mapping[str, Any]) -> Iterator[str]:

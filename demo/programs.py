@@ -123,10 +123,13 @@ def serves_grpc(target: str) -> bool:
 
 
 def end_on_signals() -> None:
-    """Lets SIGTERM and SIGHUP end the caller as Ctrl-C does, so that everything it started is stopped."""
+    """Lets SIGTERM and SIGHUP end the caller as Ctrl-C does, so that everything it started is stopped.
+
+    SIGINT too, since a shell that starts a job in the background makes it ignore that one.
+    """
 
     def interrupt(number: int, _frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGHUP, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)

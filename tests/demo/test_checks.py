@@ -89,6 +89,11 @@ def test_missing_empty_and_changed_evidence_is_found(evidence: Path) -> None:
     assert any("03-step.html does not match its meta.json" in difference for difference in told)
 
 
-def test_without_a_browser_no_screenshot_is_demanded(evidence: Path) -> None:
+def test_without_a_browser_the_missing_screenshot_needs_a_reason(evidence: Path) -> None:
     (evidence / ORDER.task_id / "02-step.png").unlink()
-    assert differences(ORDER, good_task(), good_counters(), evidence, screenshots=False) == []
+    args = (ORDER, good_task(), good_counters(), evidence)
+    assert "02-step.html has no screenshot: no reason told" in differences(*args, screenshots=False)[0]
+    meta = evidence / ORDER.task_id / "02-step.meta.json"
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"png_missing_because": "no Chromium"}))
+    assert differences(*args, screenshots=False) == []
+    assert "has no screenshot: no Chromium" in differences(*args, screenshots=True)[0]
