@@ -1,0 +1,1 @@
+"""Tests over real processes and sockets from end to end."""
