@@ -39,7 +39,8 @@ CREATE TABLE tasks (
 
 -- At most one task in execution a slot: the database itself makes a second one impossible.
 CREATE UNIQUE INDEX tasks_one_active_a_slot ON tasks (slot) WHERE slot IS NOT NULL;
-CREATE INDEX tasks_queue ON tasks (site, row) WHERE status = 'queued';
+-- The queue of a site, and lists of a status and a site; a partial index on the queue is not reliably chosen.
+CREATE INDEX tasks_by_status_and_site ON tasks (status, site, row);
 CREATE INDEX tasks_by_status ON tasks (status, row);
 CREATE INDEX tasks_by_site ON tasks (site, row);
 
