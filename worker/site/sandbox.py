@@ -147,7 +147,7 @@ class SandboxSite:
         if urlsplit(answer.location or "").path == CHALLENGE_PATH:
             page = await self._landed_if_possible(answer)
             step = HUMAN_STEPS.get(pages.read_challenge(page) or "", "identity check")
-            detail = f"the shop asks for a step that only a person can take: {step}"
+            detail = "the shop shows its identity check; nothing was entered"
             return Payment(OrderState.AWAITING_PAYMENT, None, step, detail, page)
         page = await self._landed(answer)
         return _payment(pages.read_payment_status(page), site_order_id, page)
