@@ -32,8 +32,9 @@ format: $(ready) ## Bring Python and proto files into their one form
 	@$(VENV)/bin/ruff format --quiet .
 	@$(VENV)/bin/buf format --write proto
 
-generate: $(ready) ## Write generated/ from proto/
+generate: $(ready) ## Write generated/ from proto/, and .env.example from the settings
 	@sh scripts/generate.sh
+	@$(VENV)/bin/python scripts/env_example.py > .env.example
 
 bench: $(ready) ## Measure throughput and latency beside the floor of the same run (QUICK=1: under 40 s)
 	@$(VENV)/bin/python -m bench $(if $(QUICK),--quick) $(ARGS)

@@ -1,0 +1,42 @@
+"""`.env.example` shows every setting of gateway and worker, with its meaning and its true default, and nothing else."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.settings import Settings
+from worker.settings import WorkerSettings
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = (ROOT / ".env.example").read_text()
+SHOWN = dict(re.findall(r"^#(RAKUTEN_[A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE))
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither settings nor a .env file of whoever runs the tests."""
+    for name in SHOWN:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_it_is_what_the_script_writes() -> None:
+    written = subprocess.run(
+        [sys.executable, "scripts/env_example.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert written.stdout == EXAMPLE, "run: make generate"
+
+
+def test_every_setting_is_shown_once_with_its_meaning() -> None:
+    names = [f"RAKUTEN_{name.upper()}" for name in Settings.model_fields.keys() | WorkerSettings.model_fields.keys()]
+    assert sorted(re.findall(r"RAKUTEN_[A-Z_]+(?==)", EXAMPLE)) == sorted(names)
+    assert re.findall(r"\n\n#RAKUTEN_\w+", EXAMPLE) == [], "a setting without a meaning"
+
+
+def test_taking_the_comment_signs_off_changes_nothing() -> None:
+    before = Settings(), WorkerSettings()
+    Path(".env").write_text("".join(f"{name}={value}\n" for name, value in SHOWN.items() if value))
+    assert (Settings(), WorkerSettings()) == before
