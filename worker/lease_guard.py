@@ -88,6 +88,12 @@ class LeaseGuard:
         if self.is_lost:
             raise LeaseLostError(f"the lease is lost: {self._why_lost}")
 
+    def ensure_may_begin(self) -> None:
+        """As `ensure`, and raises WorkerStoppingError if the worker is being stopped."""
+        self.ensure()
+        if self._stopping.is_set():
+            raise WorkerStoppingError
+
     async def renew(self) -> None:
         """Renews now (the first time: acknowledges), repeating until it succeeds. Raises LeaseLostError."""
         async with self._turn:
@@ -146,10 +152,11 @@ class LeaseGuard:
         The step is cancelled, and LeaseLostError, WorkerStoppingError or StepTimeoutError raised, when the lease is
         lost or nearly over, when the worker is being stopped, or after `seconds` (None: never).
         """
-        if self.is_lost or self._stopping.is_set():
+        try:
+            self.ensure_may_begin()
+        except (LeaseLostError, WorkerStoppingError):
             step.close()
-            self.ensure()
-            raise WorkerStoppingError
+            raise
         work = asyncio.ensure_future(step)
         lost = asyncio.ensure_future(self._lost.wait())
         stop = asyncio.ensure_future(self._stopping.wait())

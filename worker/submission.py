@@ -138,7 +138,7 @@ async def _wait_out(run: OrderRun, intent: Intent, refusal: Refused) -> None:
 async def _record_click(run: OrderRun, permit: Permit) -> None:
     """Puts the click record on disk, inside the permit and the lease. Past this the click is the next thing done."""
     _ensure_permitted(run, permit)
-    run.guard.ensure()
+    run.guard.ensure_may_begin()
     run.clicked = True  # also if the record's answer is lost on the way: it may be on disk
     try:
         await run.parts.journal.record_click(run.task_id, run.lease.lease_token)

@@ -2,19 +2,24 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from tests.worker.running_shop import RunningShop, running_shop
 from tests.worker.scripted_gateway import ScriptedGateway, serving
+from tests.worker.virtual import ManualClock
 from worker.checkpoints import Checkpoint, no_checkpoint
+from worker.journal.journal import Journal
+from worker.journal.records import Wish
 from worker.main import run_worker
 from worker.settings import WorkerSettings
+
+T = TypeVar("T")
 
 
 def make_settings(folder: Path, **settings: Any) -> WorkerSettings:
@@ -78,6 +83,30 @@ class Bench:
     async def ordered(self) -> int:
         """How many orders the shop counted."""
         return int((await self.shop.control.counters())["orders_placed"])
+
+    async def in_journal(self, look: Callable[[Journal], Awaitable[T]]) -> T:
+        """What the journal says, read beside the worker."""
+        journal = await Journal.look_into(self.folder / "trading.db", clock=ManualClock())
+        try:
+            return await look(journal)
+        finally:
+            await journal.close()
+
+    async def end_of_wish(self, number: int) -> Wish:
+        """A wish once it has come to its end."""
+        async with asyncio.timeout(20):
+            while True:
+                wish = await self.in_journal(lambda journal: journal.wish(number))
+                if wish is not None and not wish.status.is_open:
+                    return wish
+                await asyncio.sleep(0.05)
+
+
+async def eventually(predicate: Callable[[], bool], seconds: float = 10) -> None:
+    """Returns once it is true; for what gives no signal, such as the log."""
+    async with asyncio.timeout(seconds):
+        while not predicate():  # noqa: ASYNC110 -- the log gives no signal
+            await asyncio.sleep(0.01)
 
 
 @pytest.fixture

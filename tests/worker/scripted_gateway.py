@@ -104,6 +104,10 @@ class ScriptedGateway(OrderLeaseServiceServicer):
             await self.changed.wait_for(lambda: task_id in self.ended)
         return self.ended[task_id]
 
+    async def told(self, task_id: str, state: str, seconds: float = 20) -> None:
+        async with asyncio.timeout(seconds), self.changed:
+            await self.changed.wait_for(lambda: state in self.states(task_id))
+
     async def called(self, method: str, times: int = 1, seconds: float = 20) -> None:
         async with asyncio.timeout(seconds), self.changed:
             await self.changed.wait_for(lambda: len(self.requests(method)) >= times)

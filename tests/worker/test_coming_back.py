@@ -1,0 +1,99 @@
+"""A task that was in hand before is looked for on the site first, and never bought twice or paid for."""
+
+
+import grpc
+from ordergateway.v1 import errors_pb2, orders_pb2
+from ordergateway.v1 import order_leases_pb2 as pb
+
+from tests.worker.conftest import Bench
+from tests.worker.scripted_gateway import Refusal
+
+SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
+NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
+ORDERED = orders_pb2.ORDER_STATE_ORDERED
+
+
+async def test_a_task_that_the_journal_has_ended_is_reported_and_not_done_again(bench: Bench) -> None:
+    await bench.execute()
+    del bench.gateway.ended["po-1"]
+    end = await bench.execute(lease_count=2)
+    assert (end.terminal_status, end.state) == (SUCCEEDED, orders_pb2.ORDER_STATE_PAID)
+    assert end.lease_token == "po-1-2".ljust(43, "x")
+    assert len(bench.gateway.reports("po-1")) == 7
+    assert await bench.ordered() == 1
+
+
+async def test_a_recovered_task_is_verified_first_and_the_permit_quotes_it(bench: Bench) -> None:
+    end = await bench.execute(lease_count=2)
+    assert end.terminal_status == NEEDS_HUMAN  # a recovered run never pays
+    assert end.state == ORDERED
+    (permit,) = bench.gateway.requests("RequestSubmitPermit")
+    assert isinstance(permit, pb.RequestSubmitPermitRequest)
+    assert permit.attests_no_click_record
+    assert permit.verification.verdict == pb.Verification.VERDICT_NOT_ORDERED
+    assert permit.verification.window_fully_covered
+    assert permit.verification.evidence_ref == "po-1/r2/00-verify"
+    assert permit.verification.begun_at_lease_age.seconds >= 1
+    assert (bench.folder / "evidence/po-1/r2/00-verify.html").is_file()
+    assert bench.gateway.states("po-1")[0] == "in_cart"
+    assert await bench.ordered() == 1
+
+
+async def test_a_recovered_task_that_is_on_the_site_is_reported_and_not_bought_again(bench: Bench) -> None:
+    number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
+    end = await bench.execute(lease_count=2)
+    assert end.site_order_id == number
+    assert end.evidence_ref.startswith("po-1/r2/00-verify")
+    assert await bench.ordered() == 0  # the one there is was placed elsewhere
+
+
+async def test_a_recovered_task_leaves_out_orders_of_other_tasks(bench: Bench) -> None:
+    number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
+    end = await bench.execute(lease_count=2, other_site_order_ids=[number])
+    assert end.state == ORDERED
+    assert end.site_order_id != number
+    assert await bench.ordered() == 1
+
+
+async def test_two_orders_that_could_be_it_need_a_human(bench: Bench) -> None:
+    for _ in range(2):
+        await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
+    end = await bench.execute(lease_count=2)
+    assert end.terminal_status == NEEDS_HUMAN
+    assert "several orders" in end.detail
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
+async def test_a_recovered_task_told_as_ordered_but_not_found_needs_a_human(bench: Bench) -> None:
+    end = await bench.execute(lease_count=2, known_state=ORDERED)
+    assert (end.terminal_status, end.state) == (NEEDS_HUMAN, ORDERED)
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
+async def test_an_unsettled_site_is_waited_for_and_verified_again(bench: Bench) -> None:
+    unsettled = Refusal(grpc.StatusCode.ABORTED, errors_pb2.ERROR_REASON_PERMIT_NOT_SETTLED, retry_after=0.1)
+    bench.gateway.script["RequestSubmitPermit"] = [unsettled]
+    end = await bench.execute(lease_count=2)
+    assert end.state == ORDERED
+    first, second = bench.gateway.requests("RequestSubmitPermit")
+    assert isinstance(first, pb.RequestSubmitPermitRequest)
+    assert isinstance(second, pb.RequestSubmitPermitRequest)
+    assert (first.verification.evidence_ref, second.verification.evidence_ref) == (
+        "po-1/r2/00-verify",
+        "po-1/r2/00-verify-2",
+    )
+    later, sooner = second.verification.begun_at_lease_age, first.verification.begun_at_lease_age
+    assert later.seconds > sooner.seconds
+    assert await bench.ordered() == 1
+
+
+async def test_a_wish_to_reclaim_interrupts_the_wait_and_is_executed(bench: Bench) -> None:
+    bench.gateway.reclaimable["po-9"] = bench.gateway.lease("po-9", bench.intent(), lease_count=2)
+    async with bench.worker():
+        await bench.gateway.called("LeaseOrders")
+        number = await bench.in_journal(lambda journal: journal.file_wish("po-9"))
+        unknown = await bench.in_journal(lambda journal: journal.file_wish("po-404"))
+        await bench.gateway.end_of("po-9")
+        done, refused = await bench.end_of_wish(number), await bench.end_of_wish(unknown)
+    assert done.status == "done"
+    assert (refused.status, refused.note.split(":")[0]) == ("refused", "TASK_NOT_FOUND")

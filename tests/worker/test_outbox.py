@@ -1,0 +1,139 @@
+"""Reports go out in order within a task, after a restart too, and no task waits for another."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from ordergateway.v1 import errors_pb2
+from ordergateway.v1 import order_leases_pb2 as pb
+
+from tests.worker.test_journal import lease
+from tests.worker.virtual import CountedEntropy, ManualClock
+from worker.gateway_port import GatewayError, Refused, Unreachable
+from worker.journal.journal import Journal
+from worker.journal.records import Happening, Outcome
+from worker.order_state import OrderState
+from worker.outbox import Outbox
+
+
+class Reports:
+    """The gateway's ear: keeps what it was told, fails as the test says, task by task."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int, str]] = []
+        self.failures: dict[str, list[GatewayError]] = {}
+
+    async def report(self, request: pb.ReportOrderRequest) -> pb.ReportOrderResponse:
+        failures = self.failures.get(request.task_id)
+        if failures:
+            raise failures.pop(0)
+        self.told.append((request.task_id, request.sequence, request.lease_token))
+        return pb.ReportOrderResponse()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def reports() -> Reports:
+    return Reports()
+
+
+@pytest.fixture
+async def journal(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Journal]:
+    journal = await Journal.open(tmp_path / "trading.db", clock=clock, new_id=CountedEntropy().token)
+    for task_id in ("po-1", "po-2"):
+        await journal.take_lease(lease(task_id))
+    yield journal
+    await journal.close()
+
+
+@pytest.fixture
+async def outbox(journal: Journal, reports: Reports, clock: ManualClock) -> AsyncIterator[Outbox]:
+    outbox = Outbox(journal, reports, clock, CountedEntropy(), "worker-1")  # type: ignore[arg-type]
+    yield outbox
+    await outbox.close()
+
+
+async def happen(journal: Journal, task_id: str, *states: OrderState) -> None:
+    for state in states:
+        await journal.record(task_id, Happening(state.value, state))
+
+
+async def outcomes(journal: Journal, task_id: str) -> list[Outcome | None]:
+    return [report.outcome for report in await journal.reports(task_id)]
+
+
+async def test_reports_are_delivered_in_order(journal: Journal, reports: Reports, outbox: Outbox) -> None:
+    await happen(journal, "po-1", OrderState.CREATED, OrderState.IN_CART, OrderState.ORDERED)
+    assert await outbox.deliver("po-1", patience=10)
+    assert [sequence for _, sequence, _ in reports.told] == [1, 2, 3]
+    assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED] * 3
+
+
+async def test_an_undelivered_report_holds_up_its_own_task_alone(
+    journal: Journal, reports: Reports, outbox: Outbox, clock: ManualClock
+) -> None:
+    reports.failures["po-1"] = [Unreachable("away")]
+    await happen(journal, "po-1", OrderState.CREATED, OrderState.IN_CART)
+    await happen(journal, "po-2", OrderState.CREATED)
+    assert not await outbox.deliver("po-1", patience=0.05)
+    assert await outbox.deliver("po-2", patience=10)
+    assert [told[0] for told in reports.told] == ["po-2"]
+
+    await clock.advance(1)
+    assert await outbox.deliver("po-1", patience=10)
+    assert [sequence for task_id, sequence, _ in reports.told if task_id == "po-1"] == [1, 2]
+
+
+async def test_what_was_left_goes_out_after_a_restart_under_its_own_token(
+    journal: Journal, reports: Reports, outbox: Outbox
+) -> None:
+    await happen(journal, "po-1", OrderState.CREATED)
+    await journal.take_lease(lease("po-1", count=2))
+    await happen(journal, "po-1", OrderState.IN_CART)
+    await outbox.start()
+    assert await outbox.deliver("po-1", patience=10)
+    assert [token for _, _, token in reports.told] == ["po-1/1", "po-1/2"]
+
+
+async def test_a_report_that_the_gateway_kept_late_is_not_sent_again(
+    journal: Journal, reports: Reports, outbox: Outbox
+) -> None:
+    reports.failures["po-1"] = [
+        Refused("late", reason=errors_pb2.ERROR_REASON_LEASE_INVALID, recorded_late=True),
+        Refused("bad", reason=errors_pb2.ERROR_REASON_INVALID_FIELD),
+    ]
+    await happen(journal, "po-1", OrderState.CREATED, OrderState.IN_CART, OrderState.ORDERED)
+    assert await outbox.deliver("po-1", patience=10)
+    assert [sequence for _, sequence, _ in reports.told] == [3]
+    assert await outcomes(journal, "po-1") == [Outcome.RECORDED_LATE, Outcome.REFUSED, Outcome.ACCEPTED]
+
+
+async def test_a_wrong_token_is_no_reason_to_drop_a_report(
+    journal: Journal, reports: Reports, outbox: Outbox, clock: ManualClock
+) -> None:
+    reports.failures["po-1"] = [Refused("who?", reason=errors_pb2.ERROR_REASON_UNAUTHENTICATED)]
+    await happen(journal, "po-1", OrderState.CREATED)
+    assert not await outbox.deliver("po-1", patience=0.05)
+    await clock.advance(30)
+    assert reports.told == []
+    await clock.advance(31)
+    assert await outbox.deliver("po-1", patience=10)
+    assert len(reports.told) == 1
+
+
+async def test_a_report_written_while_delivery_ends_is_not_forgotten(
+    journal: Journal, reports: Reports, outbox: Outbox
+) -> None:
+    async def write_and_deliver(state: OrderState) -> None:
+        await happen(journal, "po-1", state)
+        assert await outbox.deliver("po-1", patience=10)
+
+    for _ in range(20):
+        await asyncio.gather(*(write_and_deliver(state) for state in (OrderState.CREATED, OrderState.IN_CART)))
+    assert [sequence for _, sequence, _ in reports.told] == list(range(1, 41))
+    assert await journal.tasks_with_waiting_reports() == []

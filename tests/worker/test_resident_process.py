@@ -1,0 +1,88 @@
+"""What the resident process does besides orders: wishes, the monitor, its sockets, its end."""
+
+import asyncio
+
+import psutil
+import pytest
+from ordergateway.v1 import orders_pb2
+
+from tests.worker.conftest import Bench, eventually
+from worker.checkpoints import CheckpointName
+
+SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
+NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
+
+
+async def test_the_monitor_reports_later_states_with_evidence(bench: Bench) -> None:
+    bench.gateway.offer("po-1", bench.intent())
+    async with bench.worker(monitor_interval_seconds=0.1):
+        end = await bench.gateway.end_of("po-1")
+        for _ in range(2):
+            await bench.shop.control.change_order(
+                end.site_order_id or bench.gateway.reports("po-1")[4].site_order_id, "advance"
+            )
+        await bench.gateway.told("po-1", "shipped")
+    report = bench.gateway.reports("po-1")[-1]
+    assert report.evidence_ref.startswith("po-1/06-monitor-")
+    assert not report.terminal
+    assert (bench.folder / "evidence" / f"{report.evidence_ref}.html").is_file()
+
+
+async def test_a_near_payment_deadline_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.gateway.offer("po-1", bench.intent(options={"payment_method": "convenience_store"}))
+    async with bench.worker(monitor_interval_seconds=0.05, payment_alert_seconds=30 * 86400):
+        await bench.gateway.end_of("po-1")
+        await eventually(lambda: "payment deadline is near" in caplog.text)
+        looks = (await bench.shop.control.counters())["requests"]["order_detail"]
+        await bench.shop.control.wait(step="order_detail", requests=looks + 3)
+    assert caplog.text.count("payment deadline is near") == 1
+
+
+async def test_the_worker_opens_no_port(bench: Bench) -> None:
+    before = listening()
+
+    async def look(name: CheckpointName) -> None:
+        assert listening() == before
+
+    bench.gateway.offer("po-1", bench.intent())
+    async with bench.worker(look):
+        end = await bench.gateway.end_of("po-1")
+    assert end.terminal_status == SUCCEEDED
+
+
+def listening() -> list[tuple[str, int]]:
+    connections = psutil.Process().net_connections(kind="inet")
+    return sorted((c.laddr.ip, c.laddr.port) for c in connections if c.status == psutil.CONN_LISTEN)
+
+
+@pytest.mark.parametrize("at", [CheckpointName.CART_ADDED, CheckpointName.PERMITTED])
+async def test_a_stop_before_the_click_leaves_the_order_to_a_person(bench: Bench, at: CheckpointName) -> None:
+    reached, go_on = asyncio.Event(), asyncio.Event()
+
+    async def stop_here(name: CheckpointName) -> None:
+        if name is at:
+            reached.set()
+            await go_on.wait()
+
+    bench.gateway.offer("po-1", bench.intent())
+    async with bench.worker(stop_here):
+        await reached.wait()
+        asyncio.get_running_loop().call_later(0.1, go_on.set)
+    end = await bench.gateway.end_of("po-1")
+    assert end.terminal_status == NEEDS_HUMAN
+    assert "the worker was stopped before the order was placed" in end.detail
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
+async def test_a_stop_during_the_click_follows_it_to_its_end(bench: Bench) -> None:
+    await bench.shop.control.arm("slow", "submit", seconds=1)
+    bench.gateway.offer("po-1", bench.intent())
+    clicking = asyncio.Event()
+
+    async def seen(name: CheckpointName) -> None:
+        if name is CheckpointName.CLICK_RECORDED:
+            clicking.set()
+
+    async with bench.worker(seen):
+        await clicking.wait()
+    assert bench.gateway.states("po-1")[-2:] == ["ordered", "paid"]
