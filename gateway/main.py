@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
+from gateway.api.admission import Admission
 from gateway.api.auth import EVERY_ROLE, Authenticator, Role
 from gateway.api.grpc.server import GrpcServer, TlsFiles
 from gateway.api.services import Services
@@ -67,7 +68,7 @@ async def run_gateway(settings: Settings, stop: asyncio.Event, on_ready: Callabl
                 order_leases=OrderLeaseService(store, desk, policy, _new_token),
                 operations=OperationsService(store, policy),
             ),
-            _authenticator(settings),
+            Admission(_authenticator(settings)),
         )
         try:
             await server.start(settings.gateway_host, settings.gateway_grpc_port, tls)

@@ -9,11 +9,9 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gateway.api.access import ACCESS
-from gateway.api.auth import Authenticator, Identity, require
+from gateway.api.auth import Identity
 from gateway.domain.refusals import invalid
 
-_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -58,10 +56,3 @@ def methods_of(service: object, descriptor: ServiceDescriptor) -> Iterator[Metho
                 request_type=GetMessageClass(method.input_type),
                 serve=serve,
             )
-
-
-def admit(authenticator: Authenticator, path: str, authorization: str | None, traceparent: str | None) -> Call:
-    """Let a caller in, or raise RefusedError UNAUTHENTICATED or PERMISSION_DENIED. Unknown methods let nobody in."""
-    identity = authenticator.identify(authorization)
-    require(identity, ACCESS.get(path, frozenset()), path.rpartition("/")[2])
-    return Call(identity, traceparent if traceparent and _TRACEPARENT.fullmatch(traceparent) else "")

@@ -15,8 +15,8 @@ from google.protobuf import any_pb2
 from google.protobuf.message import Message
 from google.rpc import status_pb2
 
-from gateway.api.auth import Authenticator
-from gateway.api.call import Call, Method, admit
+from gateway.api.admission import Admission
+from gateway.api.call import Call, Method
 from gateway.api.errors import ERRORS, detail_of, refusal_of
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 
@@ -29,8 +29,8 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 class Guard:
     """Makes the gRPC handlers of methods and knows which calls are running."""
 
-    def __init__(self, authenticator: Authenticator) -> None:
-        self._authenticator = authenticator
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
         self._running = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -60,9 +60,10 @@ class Guard:
             with self._tracked():
                 try:
                     call = self._admit(method.path, context)
-                    async with contextlib.aclosing(method.serve(method.decode(data), call)) as answers:
-                        async for answer in answers:
-                            yield answer
+                    with self._admission.waiting():
+                        async with contextlib.aclosing(method.serve(method.decode(data), call)) as answers:
+                            async for answer in answers:
+                                yield answer
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                     await _abort(context, method.path, error)
 
@@ -75,7 +76,7 @@ class Guard:
                 authorization = value
             elif key == "traceparent" and isinstance(value, str):
                 traceparent = value
-        return admit(self._authenticator, path, authorization, traceparent)
+        return self._admission.admit(path, authorization, traceparent)
 
     @contextlib.contextmanager
     def _tracked(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
-from gateway.api.auth import Authenticator
+from gateway.api.admission import Admission
 from gateway.api.call import methods_of
 from gateway.api.grpc.guard import Guard, ReflectionGuard
 from gateway.api.services import Services
@@ -46,8 +46,8 @@ class TlsFiles:
 class GrpcServer:
     """A grpc.aio server with everything registered. `port` is known after `start`."""
 
-    def __init__(self, services: Services, authenticator: Authenticator) -> None:
-        self._guard = Guard(authenticator)
+    def __init__(self, services: Services, admission: Admission) -> None:
+        self._guard = Guard(admission)
         self._server = grpc.aio.server(interceptors=[ReflectionGuard(self._guard)], options=_OPTIONS)
         self._health = health_aio.HealthServicer()
         self.port = 0
