@@ -23,6 +23,10 @@ BROKEN = {
     "gateway-engine": ("gateway/orders/submit.py", "import gateway.store.sqlite"),
     "gateway-synchronous": ("gateway/orders/permit.py", "import asyncio"),
     "gateway-waiting": ("gateway/waiting/hub.py", "import grpc"),
+    "worker-layers": ("worker/journal/records.py", "import worker.outbox"),
+    "worker-site": ("worker/site/rakuten.py", "import worker.journal"),
+    "worker-shop": ("worker/sandbox_shop/orders.py", "import worker.order_state"),
+    "worker-port": ("worker/submission.py", "import worker.gateway_client"),
 }
 
 
