@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import shutil
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,8 +78,8 @@ def decode_html(html: bytes) -> str:
 class Screenshots:
     """Draws pages one at a time in one browser, which is started at the first and again whenever it has died.
 
-    `timeout_seconds` bounds one picture, starting the browser included. `unavailable_reason` says why the last picture
-    could not be made, None if it could.
+    `timeout_seconds` bounds one picture, starting the browser included; ending a browser that hangs may take as long
+    again. `unavailable_reason` says why the last picture could not be made, None if it could.
     """
 
     def __init__(self, *, executable: str | None = None, timeout_seconds: float = 20) -> None:
@@ -87,8 +88,7 @@ class Screenshots:
         self._executable = executable or find_chromium()
         self._timeout = timeout_seconds
         self._lock = asyncio.Lock()
-        self._playwright: Playwright | None = None
-        self._browser: Browser | None = None
+        self._opening: asyncio.Task[tuple[Playwright, Browser]] | None = None
 
     async def capture(self, html: bytes, url: str) -> bytes | None:
         """The page as PNG, at most 2,200 by 6,000 pixels, or None. Raises nothing of its own.
@@ -155,38 +155,61 @@ class Screenshots:
             width, height = min(size[0], MAX_WIDTH_PX), min(size[1], MAX_HEIGHT_PX)
             png = await page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
         finally:
-            with suppress(PlaywrightError):
-                await context.close()
+            await _closed(context.close)
         if len(png) > MAX_PNG_BYTES:
             raise ValueError(f"the picture is larger than {MAX_PNG_BYTES} bytes")
         return png
 
     async def _running_browser(self) -> "Browser":
-        if self._browser is not None and self._browser.is_connected():
-            return self._browser
-        await self._stop()
-        self._playwright = await async_playwright().start()
-        flags = [*FLAGS, "--no-sandbox"] if _is_root() else [*FLAGS]
-        self._browser = await self._playwright.chromium.launch(
-            executable_path=self._executable,
-            args=flags,
-            timeout=self._timeout * 1000,
-            handle_sigint=False,
-            handle_sigterm=False,
-            handle_sighup=False,
-        )
-        return self._browser
+        if self._opening is None or not _is_usable(self._opening):
+            await self._stop()
+            self._opening = asyncio.create_task(self._open())
+        # Shielded: breaking off in the middle of the start would leave a process that nobody knows.
+        return (await asyncio.shield(self._opening))[1]
+
+    async def _open(self) -> "tuple[Playwright, Browser]":
+        playwright = await async_playwright().start()
+        try:
+            browser = await playwright.chromium.launch(
+                executable_path=self._executable,
+                args=[*FLAGS, "--no-sandbox"] if _is_root() else [*FLAGS],
+                timeout=self._timeout * 1000,
+                handle_sigint=False,
+                handle_sigterm=False,
+                handle_sighup=False,
+            )
+        except BaseException:
+            await playwright.stop()
+            raise
+        return playwright, browser
 
     async def _stop(self) -> None:
-        browser, playwright, self._browser, self._playwright = self._browser, self._playwright, None, None
-        with suppress(Exception):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                if browser is not None:
-                    await browser.close()
-        with suppress(Exception):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                if playwright is not None:
-                    await playwright.stop()
+        opening, self._opening = self._opening, None
+        if opening is None:
+            return
+        await asyncio.wait({opening}, timeout=CLOSE_SECONDS)
+        if not opening.done():
+            opening.cancel()
+            await asyncio.wait({opening}, timeout=CLOSE_SECONDS)
+        if not opening.done() or opening.cancelled() or opening.exception():
+            return
+        playwright, browser = opening.result()
+        for close in (browser.close, playwright.stop):
+            await _closed(close)
+
+
+async def _closed(close: Callable[[], Awaitable[None]]) -> None:
+    """Closes something that may be dead or hang already."""
+    with suppress(Exception):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await close()
+
+
+def _is_usable(opening: "asyncio.Task[tuple[Playwright, Browser]]") -> bool:
+    """True if the browser is being started, or runs as far as is known."""
+    if not opening.done():
+        return True
+    return not opening.cancelled() and not opening.exception() and opening.result()[1].is_connected()
 
 
 def _too_large(html: bytes) -> str | None:

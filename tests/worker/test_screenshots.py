@@ -3,6 +3,7 @@
 import asyncio
 import struct
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -33,6 +34,16 @@ def size_of(png: bytes | None) -> tuple[int, int]:
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", png[16:24])
     return width, height
+
+
+def running_browser() -> psutil.Process:
+    """The browser itself, not one of its helpers, which have a --type."""
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            command = child.cmdline()
+            if "--headless" in command and not any(part.startswith("--type") for part in command):
+                return child
+    raise AssertionError("no browser is running")
 
 
 @needs_browser
@@ -119,11 +130,29 @@ async def test_odd_bytes_are_drawn(camera: Screenshots) -> None:
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_dead_browser_is_replaced(camera: Screenshots) -> None:
     await camera.capture(PAGE, "")
-    children = psutil.Process().children(recursive=True)
-    browser = next(child for child in children if any("--headless" in part for part in child.cmdline()))
+    browser = running_browser()
     browser.kill()
     await asyncio.to_thread(psutil.wait_procs, [browser], 10)
     size_of(await camera.capture(PAGE, ""))
+
+
+@needs_browser
+async def test_a_frozen_browser_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screenshots, "CLOSE_SECONDS", 1)
+    shots = Screenshots(timeout_seconds=20)
+    try:
+        await shots.capture(PAGE, "")
+        browser = running_browser()
+        browser.suspend()
+        shots._timeout = 1
+        assert await asyncio.wait_for(shots.capture(PAGE, ""), 15) is None
+        assert shots.unavailable_reason == "the browser took longer than 1 s"
+        _, alive = await asyncio.to_thread(psutil.wait_procs, [browser], 10)
+        assert not alive
+        shots._timeout = 20
+        size_of(await shots.capture(PAGE, ""))
+    finally:
+        await shots.close()
 
 
 @needs_browser
