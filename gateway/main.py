@@ -18,7 +18,7 @@ from gateway.api.services import Services
 from gateway.api.services.operations import OperationsService
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
-from gateway.clock import load_clock, system_time
+from gateway.clock import SystemTime, load_clock, system_time
 from gateway.orders.start import resume_after_start
 from gateway.settings import PREFIX, Settings, SettingsError
 from gateway.store.sqlite.engine import SqliteStore, open_database
@@ -39,8 +39,10 @@ class FatalStoreError(Exception):
     """A commit failed with an unknown outcome, so the process must end and be started again."""
 
 
-async def run_gateway(settings: Settings, stop: asyncio.Event, on_ready: Callable[[int], None]) -> None:
-    """Serve until `stop` is set; `on_ready` gets the gRPC port.
+async def run_gateway(
+    settings: Settings, stop: asyncio.Event, on_ready: Callable[[int], None], machine: SystemTime | None = None
+) -> None:
+    """Serve until `stop` is set; `on_ready` gets the gRPC port. `machine` replaces the machine's clocks in tests.
 
     Raises SettingsError (unreadable TLS files, address in use), DatabaseUnusableError, FatalStoreError.
     """
@@ -49,7 +51,7 @@ async def run_gateway(settings: Settings, stop: asyncio.Event, on_ready: Callabl
     hub = Hub()
     fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
     database = open_database(settings.gateway_db_path)
-    clock = load_clock(database.transaction(), system_time())
+    clock = load_clock(database.transaction(), machine or system_time())
     async with AsyncExitStack() as undo:
         store = SqliteStore(database, clock, hub.publish, fatal.set_result)
         undo.push_async_callback(store.close)
