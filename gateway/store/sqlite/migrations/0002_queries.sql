@@ -56,6 +56,8 @@ CREATE TABLE query_attempts (
     attempt INTEGER NOT NULL CHECK (attempt >= 1),
     worker_id TEXT NOT NULL,
     started_at TEXT NOT NULL,
+    -- Its session was given it a second time, so the worker may have it whatever became of the first stream.
+    handed_again INTEGER NOT NULL DEFAULT 0 CHECK (handed_again IN (0, 1)),
     PRIMARY KEY (query_id, attempt)
 ) STRICT, WITHOUT ROWID;
 
