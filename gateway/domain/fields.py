@@ -5,11 +5,12 @@ Each function returns the value as it is stored, or raises RefusedError with the
 
 import re
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
 from gateway.domain.json_text import JsonTextError, parse_object
+from gateway.domain.moment import utc_text
 from gateway.domain.refusals import invalid
 
 MAX_PAGE_SIZE: Final = 200
@@ -28,6 +29,7 @@ _KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
 _LEASE_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _EVIDENCE_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _ROUTE_WORDS: Final = frozenset({"lease", "discovery"})
 
 
@@ -131,6 +133,19 @@ def evidence_ref(field: str, value: str | None) -> str | None:
     if not all(_EVIDENCE_PART.fullmatch(part) for part in value.split("/")):
         raise invalid(field, "must be a relative path of names from A-Z a-z 0-9 . _ -, such as po-1/05-payment")
     return value
+
+
+def utc_time(field: str, value: str | None) -> str | None:
+    """Check a time as RFC 3339 writes it, any offset, and return it as UTC text. A time without offset is refused."""
+    if value is None:
+        return None
+    wrong = invalid(field, "must be a time with offset (RFC 3339), such as 2026-07-30T14:59:00Z")
+    if not _RFC3339.fullmatch(value):
+        raise wrong
+    try:
+        return utc_text(datetime.fromisoformat(value.upper()))
+    except (ValueError, OverflowError):
+        raise wrong from None
 
 
 def integer(field: str, value: int | None, *, low: int, high: int) -> int | None:

@@ -7,6 +7,8 @@ double, lone surrogates, NUL, too deep, too large.
 
 import json
 import math
+import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 MAX_DEPTH: Final = 64
@@ -15,9 +17,23 @@ MAX_DEPTH: Final = 64
 _MAX_INTEGER_DIGITS: Final = 309
 """The largest double has 309 digits; longer integers are beyond its range."""
 
+_WHITESPACE: Final = re.compile(r"[ \t\n\r]*")
+
 
 class JsonTextError(ValueError):
     """The text breaks a rule; the message is one sentence with the limit."""
+
+
+class JsonSyntaxError(JsonTextError):
+    """The text is no JSON at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of an object: its text as it came, and its value."""
+
+    text: str
+    value: Any
 
 
 def parse_object(text: str, *, max_bytes: int) -> dict[str, Any]:
@@ -30,19 +46,75 @@ def parse_object(text: str, *, max_bytes: int) -> dict[str, Any]:
     except RecursionError:
         raise JsonTextError(f"is nested deeper than {MAX_DEPTH} levels") from None
     except json.JSONDecodeError as error:
-        raise JsonTextError(f"is not JSON: {error.msg} at character {error.pos}") from None
+        raise JsonSyntaxError(f"is not JSON: {error.msg} at character {error.pos}") from None
     if not isinstance(value, dict):
         raise JsonTextError("must be a JSON object")
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        raise JsonTextError(f"is nested deeper than {MAX_DEPTH} levels")
-    if "\\u" in text or "\0" in text or not text.isascii():
-        _check_strings(value)
+    _check(value, text, MAX_DEPTH)
     return value
+
+
+def parse_members(text: str) -> dict[str, Member]:
+    """Return the members of the object that `text` holds, each with its own text, to be passed on value for value.
+
+    The same rules hold as in `parse_object`; each member may be MAX_DEPTH levels deep. Raises JsonTextError.
+    """
+    try:
+        pairs = _pairs(text)
+    except RecursionError:
+        raise JsonTextError(f"is nested deeper than {MAX_DEPTH} levels") from None
+    except json.JSONDecodeError as error:
+        raise JsonSyntaxError(f"is not JSON: {error.msg} at character {error.pos}") from None
+    values = _object([(key, member.value) for key, member in pairs])
+    _check(values, text, MAX_DEPTH + 1)
+    return dict(pairs)
 
 
 def canonical(value: dict[str, Any]) -> str:
     """Return a text that is equal for equal JSON values: key order does not count, 1 and 1.0 differ."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def _pairs(text: str) -> list[tuple[str, Member]]:
+    """Scan an object, the outermost level by hand, so that the text of each member is known."""
+    at = _gap(text, 0)
+    if text[at : at + 1] != "{":
+        _DECODER.decode(text)
+        raise JsonTextError("must be a JSON object")
+    pairs: list[tuple[str, Member]] = []
+    at = _gap(text, at + 1)
+    closed = text[at : at + 1] == "}"
+    while not closed:
+        if text[at : at + 1] != '"':
+            raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, at)
+        key, at = _DECODER.raw_decode(text, at)
+        at = _gap(text, at)
+        if text[at : at + 1] != ":":
+            raise json.JSONDecodeError("Expecting ':' delimiter", text, at)
+        begin = _gap(text, at + 1)
+        value, end = _DECODER.raw_decode(text, begin)
+        pairs.append((key, Member(text[begin:end], value)))
+        at = _gap(text, end)
+        closed = text[at : at + 1] == "}"
+        if not closed:
+            if text[at : at + 1] != ",":
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+            at = _gap(text, at + 1)
+    if _gap(text, at + 1) != len(text):
+        raise json.JSONDecodeError("Extra data", text, at + 1)
+    return pairs
+
+
+def _gap(text: str, at: int) -> int:
+    """Return where the white space at `at` ends."""
+    match = _WHITESPACE.match(text, at)
+    return at if match is None else match.end()
+
+
+def _check(value: dict[str, Any], text: str, max_depth: int) -> None:
+    if text.count("[") + text.count("{") > max_depth and _depth(value) > max_depth:
+        raise JsonTextError(f"is nested deeper than {MAX_DEPTH} levels")
+    if "\\u" in text or "\0" in text or not text.isascii():
+        _check_strings(value)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -70,7 +142,7 @@ def _integer(text: str) -> int:
 
 
 def _constant(text: str) -> Any:
-    raise JsonTextError(f"holds {text}, which is not JSON")
+    raise JsonSyntaxError(f"holds {text}, which is not JSON")
 
 
 _DECODER: Final = json.JSONDecoder(

@@ -34,7 +34,7 @@ class Clock(Protocol):
 
 def utc_text(at: datetime) -> str:
     """Write an aware datetime as fixed-width UTC text."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_utc(text: str) -> datetime:

@@ -28,17 +28,38 @@ def list_tasks(
 
     Rows are numbered by submission and never reused, so paging neither skips nor repeats.
     """
-    name = "tasks_newest"
-    filters: dict[str, str] = {}
-    if status is not None:
-        name += "_by_status"
-        filters["status"] = status
-    if site is not None:
-        name += "_and_site" if filters else "_by_site"
-        filters["site"] = site
-    rows = tx.all(name, below=_ABOVE_ALL_ROWS if below is None else below, count=count + 1, **filters)
+    suffix, filters = _filters(status, site)
+    rows = tx.all(
+        "tasks_newest" + suffix, below=_ABOVE_ALL_ROWS if below is None else below, count=count + 1, **filters
+    )
     tasks = tuple(with_reports(tx, task_from(row)) for row in rows[:count])
     return TaskPage(tasks, tasks[-1].task.row if len(rows) > count else None)
+
+
+def list_tasks_from(
+    tx: Transaction, _now: Moment, status: TaskStatus | None, site: str | None, offset: int, count: int
+) -> tuple[tuple[TaskDetail, ...], int]:
+    """Return up to `count` tasks, newest first, after leaving out the `offset` newest, and how many there are in all.
+
+    For the documented JSON contract. Both figures come from an index alone.
+    """
+    suffix, filters = _filters(status, site)
+    rows = tx.all("tasks_slice" + suffix, offset=min(offset, _ABOVE_ALL_ROWS), count=count, **filters)
+    total = tx.one("tasks_count" + suffix, **filters)
+    return tuple(with_reports(tx, task_from(row)) for row in rows), 0 if total is None else total["count"]
+
+
+def _filters(status: TaskStatus | None, site: str | None) -> tuple[str, dict[str, str]]:
+    """Return how the names of the statements end that filter so, and their parameters."""
+    suffix = ""
+    filters: dict[str, str] = {}
+    if status is not None:
+        suffix += "_by_status"
+        filters["status"] = status
+    if site is not None:
+        suffix += "_and_site" if filters else "_by_site"
+        filters["site"] = site
+    return suffix, filters
 
 
 def health(tx: Transaction, now: Moment, policy: Policy) -> Health:
@@ -57,7 +78,7 @@ def health(tx: Transaction, now: Moment, policy: Policy) -> Health:
         )
     return Health(
         queued_count=sum(row["count"] for row in tx.all("tasks_queued_count")),
-        queued_query_count=0,
+        queued_query_count=sum(row["count"] for row in tx.all("queries_queued_count")),
         active_tasks=tuple(with_reports(tx, task_from(row)) for row in tx.all("tasks_active")),
         workers=tuple(workers),
         stale_queued_tasks=tuple(

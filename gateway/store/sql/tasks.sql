@@ -1,6 +1,7 @@
 -- name: task_insert
-INSERT INTO tasks (task_id, site, intent_json, callback_url, traceparent, status, created_at, updated_at)
-VALUES (:task_id, :site, :intent_json, :callback_url, :traceparent, 'queued', :at, :at);
+INSERT INTO tasks (task_id, site, intent_json, callback_url, traceparent, status, queued_us, created_at, updated_at)
+VALUES (:task_id, :site, :intent_json, :callback_url, :traceparent, 'queued', :elapsed_us, :at, :at)
+ON CONFLICT (task_id) DO NOTHING;
 
 -- name: task_get
 SELECT * FROM tasks WHERE task_id = :task_id;
@@ -84,6 +85,38 @@ SELECT * FROM tasks WHERE site = :site AND row < :below ORDER BY row DESC LIMIT 
 
 -- name: tasks_newest_by_status_and_site
 SELECT * FROM tasks WHERE status = :status AND site = :site AND row < :below ORDER BY row DESC LIMIT :count;
+
+-- name: tasks_slice
+SELECT * FROM tasks WHERE row IN (
+    SELECT row FROM tasks ORDER BY row DESC LIMIT :count OFFSET :offset
+) ORDER BY row DESC;
+
+-- name: tasks_slice_by_status
+SELECT * FROM tasks WHERE row IN (
+    SELECT row FROM tasks WHERE status = :status ORDER BY row DESC LIMIT :count OFFSET :offset
+) ORDER BY row DESC;
+
+-- name: tasks_slice_by_site
+SELECT * FROM tasks WHERE row IN (
+    SELECT row FROM tasks WHERE site = :site ORDER BY row DESC LIMIT :count OFFSET :offset
+) ORDER BY row DESC;
+
+-- name: tasks_slice_by_status_and_site
+SELECT * FROM tasks WHERE row IN (
+    SELECT row FROM tasks WHERE status = :status AND site = :site ORDER BY row DESC LIMIT :count OFFSET :offset
+) ORDER BY row DESC;
+
+-- name: tasks_count
+SELECT count(*) AS count FROM tasks;
+
+-- name: tasks_count_by_status
+SELECT count(*) AS count FROM tasks WHERE status = :status;
+
+-- name: tasks_count_by_site
+SELECT count(*) AS count FROM tasks WHERE site = :site;
+
+-- name: tasks_count_by_status_and_site
+SELECT count(*) AS count FROM tasks WHERE status = :status AND site = :site;
 
 -- name: tasks_queued_count
 SELECT count(*) AS count FROM tasks WHERE status = 'queued';
