@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -13,6 +14,8 @@ from rich.console import Console
 from bench.result import show
 from bench.scenarios import FULL, QUICK, SCENARIOS
 from demo.programs import ProgramError, end_on_signals
+
+BUSY = 0.5
 
 
 def main() -> int:
@@ -29,6 +32,9 @@ def main() -> int:
     size = QUICK if arguments.quick else FULL
     begun = time.monotonic()
     progress = Console(stderr=True)
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load > BUSY * cores:
+        progress.print(f"bench: the machine is busy (load {load:.1f} on {cores} cores); take the figures with care")
     folder = Path(tempfile.mkdtemp(prefix="order-gateway-bench-"))
     results = []
     try:
