@@ -1,0 +1,1 @@
+"""The use cases of orders, on a real SQLite file."""

@@ -1,0 +1,264 @@
+"""The use cases on a real SQLite file, one transaction each, under a clock that a test moves."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from gateway.clock import load_clock
+from gateway.domain.models import (
+    Actor,
+    Holder,
+    Lease,
+    LeaseRequest,
+    LeaseScope,
+    NewReport,
+    Permit,
+    PermitRequest,
+    Policy,
+    Renewed,
+    Reported,
+    Submission,
+    Submitted,
+    Task,
+    Verdict,
+    Verification,
+    Via,
+)
+from gateway.domain.moment import Moment
+from gateway.domain.refusals import Reason, Refusal
+from gateway.domain.states import OrderState, TaskStatus
+from gateway.orders.hold import renew
+from gateway.orders.lease import open_lease, reclaim, undo_lease
+from gateway.orders.permit import request_permit
+from gateway.orders.report import report
+from gateway.orders.start import Started, resume_after_start
+from gateway.orders.submit import cancel, submit
+from gateway.store.port import Transaction
+from gateway.store.rows import current_lease, get_task
+from gateway.store.sqlite.engine import open_database
+from tests.gateway.support.manual_time import ManualTime
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+POLICY = Policy(
+    sites=("rakuten", "sandbox"),
+    scope=LeaseScope.GLOBAL,
+    lease_ttl=timedelta(seconds=300),
+    acknowledge_within=timedelta(seconds=30),
+    longest_wait=timedelta(seconds=60),
+    permit_ttl=timedelta(seconds=30),
+    permit_settle=timedelta(seconds=900),
+    max_intent_bytes=256 * 1024,
+    worker_offline_after=timedelta(seconds=300),
+    task_unclaimed_after=timedelta(seconds=600),
+)
+JOURNAL = "journal-of-worker-1"
+OTHER_JOURNAL = "journal-of-worker-2"
+UPSTREAM = Actor("upstream")
+LOOK = Verification(
+    Verdict.NOT_ORDERED, window_fully_covered=True, evidence_ref="po-1/r2/00-verify", begun_at=timedelta()
+)
+"""A look at the site that lets a recovered task go on; `begun_at` is replaced as a test needs."""
+
+
+def refused(outcome: object) -> Refusal:
+    """The refusal that a use case returned."""
+    assert isinstance(outcome, Refusal), outcome
+    return outcome
+
+
+def reason(outcome: object) -> Reason:
+    """Why a use case refused."""
+    return refused(outcome).reason
+
+
+class Book:
+    """The gateway's book: runs use cases as the writer thread does, one transaction each."""
+
+    def __init__(self, path: Path, time: ManualTime, policy: Policy = POLICY) -> None:
+        self.path, self.time, self.policy = path, time, policy
+        self._tokens = 0
+        self.database = open_database(path)
+        self.connection = self.database.writing
+        self.clock = load_clock(self.database.transaction(), time.machine())
+        self.hints: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.database.close()
+
+    def run(self, operation: Callable[Concatenate[Transaction, Moment, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run one use case in one transaction."""
+        tx = self.database.transaction()
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            result = operation(tx, self.clock.now(), *args, **kwargs)
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+        self.hints |= tx.hints  # type: ignore[attr-defined]
+        return result
+
+    def restart(self, policy: Policy | None = None, *, crash: bool = False) -> Started:
+        """Stop the process and start another one on the same file. A crash writes down no clock on its way."""
+        if not crash:
+            self.run(self.clock.save)
+        self.database.close()
+        self.policy = policy or self.policy
+        self.database = open_database(self.path)
+        self.connection = self.database.writing
+        self.clock = load_clock(self.database.transaction(), self.time.machine())
+        return self.run(
+            resume_after_start,
+            self.policy,
+            clock_continues=self.clock.continues,
+            wall_utc=self.clock.wall_utc(),
+        )
+
+    def new_token(self) -> str:
+        self._tokens += 1
+        return f"token-{self._tokens:037d}"
+
+    # What upstreams do.
+
+    def submit(self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}") -> Submitted:
+        return self.run(submit, self.policy, Submission(task_id, site, intent_json, None), UPSTREAM)
+
+    def cancel(self, task_id: str = "po-1") -> Any:
+        return self.run(cancel, task_id, "not wanted", UPSTREAM)
+
+    # What workers do.
+
+    def request(self, worker: str = "w1", session: str = "", journal: str = JOURNAL, **fields: Any) -> LeaseRequest:
+        session = session or f"session-of-{worker:*<6}".replace("*", "0")
+        wanted = LeaseRequest(worker, session, journal, self.policy.sites, Via.GRPC, "worker")
+        return replace(wanted, **fields)
+
+    def rest_request(self, worker: str = "w1") -> LeaseRequest:
+        return LeaseRequest(worker, None, None, self.policy.sites, Via.REST, "worker")
+
+    def open(self, request: LeaseRequest | None = None, token: str | None = None) -> Lease | None:
+        """Open a lease stream; None if it would have to wait."""
+        return self.run(open_lease, self.policy, request or self.request(), token or self.new_token())
+
+    def take(self, task_id: str = "po-1", *, acknowledge: bool = True, request: LeaseRequest | None = None) -> Lease:
+        """Lease this very task, filing it first if it is not there, and acknowledge the lease."""
+        if self.connection.execute("SELECT 1 FROM tasks WHERE task_id = ?", (task_id,)).fetchone() is None:
+            self.submit(task_id)
+        lease = self.open(request)
+        assert lease is not None
+        assert lease.task_id == task_id
+        if acknowledge:
+            assert isinstance(self.renew(lease), Renewed)
+        return lease
+
+    def lapse(self, lease: Lease) -> None:
+        """Let the lease run out: time stands exactly at its deadline afterwards."""
+        deadline = self.task(lease.task_id).lease_deadline_us
+        assert deadline is not None
+        self.time.advance((deadline - self.clock.now().elapsed_us) * timedelta(microseconds=1))
+
+    def retake(self, lease: Lease, *, journal: str = JOURNAL, acknowledge: bool = True) -> Lease:
+        """Let a lease run out and reclaim its task."""
+        self.lapse(lease)
+        again = self.reclaim(lease.task_id, self.request(session="session-after-reclaim", journal=journal))
+        assert isinstance(again, Lease), again
+        if acknowledge:
+            assert isinstance(self.renew(again), Renewed)
+        return again
+
+    def reclaim(self, task_id: str = "po-1", request: LeaseRequest | None = None) -> Lease | Refusal:
+        return self.run(reclaim, self.policy, task_id, request or self.request(), self.new_token())
+
+    def undo(self, lease: Lease) -> bool:
+        return self.run(undo_lease, lease.task_id, lease.token, Actor("gateway"))
+
+    def holder(self, lease: Lease, **fields: Any) -> Holder:
+        owner = self.run(lambda tx, _: current_lease(tx, get_task(tx, lease.task_id)))
+        assert owner is not None
+        return replace(Holder(lease.task_id, owner.worker_id, lease.token, "worker"), **fields)
+
+    def renew(self, lease: Lease, **fields: Any) -> Renewed | Refusal:
+        return self.run(renew, self.policy, self.holder(lease, **fields))
+
+    def report(
+        self,
+        lease: Lease,
+        state: OrderState | None = OrderState.CREATED,
+        *,
+        sequence: int | None = None,
+        terminal: bool = False,
+        terminal_status: TaskStatus | None = None,
+        holder: Holder | None = None,
+        **fields: Any,
+    ) -> Reported | Refusal:
+        told = NewReport(state, None, None, None, None, "", None, sequence, terminal, terminal_status)
+        return self.run(report, holder or self.holder(lease), replace(told, **fields))
+
+    def permit(
+        self,
+        lease: Lease,
+        *,
+        journal: str = JOURNAL,
+        attests: bool = False,
+        look: Verification | None = None,
+        **fields: Any,
+    ) -> Permit | Refusal:
+        return self.run(
+            request_permit, self.policy, PermitRequest(self.holder(lease, **fields), journal, attests, look)
+        )
+
+    def lease_age(self, lease: Lease) -> timedelta:
+        """What the worker quotes as the begin of a look that it makes now."""
+        renewed = self.renew(lease)
+        assert isinstance(renewed, Renewed), renewed
+        return renewed.lease_age
+
+    # What people do.
+
+    def pause(self, site: str = "", why: str = "the card is being replaced") -> None:
+        self.run(lambda tx, now: tx.change("pause_set", site=site, at=now.utc, by="operator", reason=why))
+
+    def resume(self, site: str = "") -> None:
+        self.run(lambda tx, now: tx.change("pause_lift", site=site))
+
+    # What is in the book.
+
+    def task(self, task_id: str = "po-1") -> Task:
+        return self.run(lambda tx, _: get_task(tx, task_id))
+
+    def status(self, task_id: str = "po-1") -> TaskStatus:
+        return self.task(task_id).status
+
+    def rows(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        return [dict(row) for row in self.connection.execute(sql, parameters)]
+
+    def events(self, task_id: str = "po-1") -> list[str]:
+        """Kinds of a task's events, the oldest first."""
+        return [
+            row["kind"] for row in self.rows("SELECT kind FROM events WHERE subject = ? ORDER BY sequence", task_id)
+        ]
+
+    def details(self, kind: str, task_id: str = "po-1") -> list[dict[str, Any]]:
+        """Details of a task's events of one kind, the oldest first."""
+        found = self.rows(
+            "SELECT details_json FROM events WHERE subject = ? AND kind = ? ORDER BY sequence", task_id, kind
+        )
+        return [json.loads(row["details_json"]) for row in found]
+
+    def alerts(self) -> set[tuple[str, str]]:
+        """Kind and subject of the alerts that stand."""
+        return {
+            (row["kind"], row["subject"])
+            for row in self.rows("SELECT kind, subject FROM alerts WHERE cleared_at IS NULL")
+        }

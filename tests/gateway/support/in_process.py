@@ -1,0 +1,73 @@
+"""The whole gateway as `order-gateway serve` wires it, in the test's event loop, under a clock that the test moves."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway.main import run_gateway
+from gateway.settings import Settings
+from tests.gateway.support import dump
+from tests.gateway.support.grpc_api import GrpcApi, connected
+from tests.gateway.support.manual_time import ManualTime
+
+
+def make_settings(folder: Path, **settings: Any) -> Settings:
+    """Settings for a test: its own folder, free ports, no sweep in between, nothing from a .env."""
+    defaults: dict[str, Any] = {
+        "sites": ("rakuten", "sandbox"),
+        "gateway_db_path": folder / "gateway.db",
+        "gateway_grpc_port": 0,
+        "sweep_interval_seconds": 3600,
+    }
+    return Settings(_env_file=None, **(defaults | settings))
+
+
+@dataclass
+class RunningGateway:
+    """A gateway that serves. `api` is a client without a token, or with the first of `api_token`."""
+
+    path: Path
+    time: ManualTime
+    port: int
+    api: GrpcApi
+    stop: asyncio.Event
+    ended: asyncio.Task[None]
+
+    def client(self, token: str | None = None) -> Any:
+        """Another client, with a connection of its own: an async context manager."""
+        return connected(self.port, token)
+
+    def rows(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        return dump.rows(self.path, sql, *parameters)
+
+    def dump(self) -> dict[str, list[tuple[Any, ...]]]:
+        return dump.dump(self.path)
+
+    def pause(self, site: str = "", why: str = "the card is being replaced") -> None:
+        """Pause dispatch, from outside."""
+        at = "2026-11-29T15:58:22.123456Z"
+        dump.execute(self.path, "INSERT INTO pauses VALUES (?, ?, 'operator', ?)", site, at, why)
+
+
+@asynccontextmanager
+async def running_gateway(
+    folder: Path, time: ManualTime | None = None, token: str | None = None, **settings: Any
+) -> AsyncIterator[RunningGateway]:
+    """Start a gateway; stop it and await its end on the way out."""
+    time = time or ManualTime()
+    wanted = make_settings(folder, **settings)
+    stop = asyncio.Event()
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    ended = asyncio.create_task(run_gateway(wanted, stop, ready.set_result, time.machine()))
+    await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
+    if ended.done():
+        ended.result()
+    try:
+        async with connected(ready.result(), token) as api:
+            yield RunningGateway(wanted.gateway_db_path, time, ready.result(), api, stop, ended)
+    finally:
+        stop.set()
+        await asyncio.wait_for(ended, 20)

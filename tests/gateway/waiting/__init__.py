@@ -1,0 +1,1 @@
+"""What streams do while they wait."""
