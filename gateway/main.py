@@ -27,7 +27,7 @@ from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep
 from gateway.waiting.hub import Hub
-from gateway.waiting.lease_desk import LeaseDesk
+from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
 
 STOP_SECONDS: Final = 5.0
 """How long running calls may go on after the stop; waits end at once."""
@@ -58,7 +58,7 @@ async def run_gateway(
         started = await store.write(
             resume_after_start, policy, clock_continues=clock.continues, wall_utc=clock.wall_utc()
         )
-        desk = LeaseDesk(store, hub, policy, _new_token)
+        desk = LeaseDesk(store, hub, OrderShelf(policy, _new_token))
         sweeps: list[Sweep] = [
             ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
             AlertSweep(store, settings.sweep_interval_seconds),

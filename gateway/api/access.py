@@ -53,6 +53,7 @@ _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
         "ForgetWorker": _OPERATOR,
         "ListEvents": _OPERATOR,
         "ListAlerts": _OPERATOR,
+        "ClearAlert": _OPERATOR,
         "ListCallbacks": _OPERATOR,
         "ReplayCallback": _OPERATOR,
         "SendTestCallback": _OPERATOR,

@@ -6,6 +6,7 @@ Each function raises RefusedError INVALID_FIELD with the field's path and the li
 import base64
 import binascii
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -38,11 +39,11 @@ _VERDICTS: Final = {
 
 
 def submission(
-    request: orders_pb2.SubmitOrderRequest, policy: Policy, new_task_id: str, traceparent: str
+    request: orders_pb2.SubmitOrderRequest, policy: Policy, new_task_id: Callable[[], str], traceparent: str
 ) -> Submission:
-    """Check a request to file a task; `new_task_id` serves where the upstream sent none."""
+    """Check a request to file a task; `new_task_id` makes one where the upstream sent none."""
     return Submission(
-        task_id=fields.new_key("task_id", request.task_id) if request.task_id else new_task_id,
+        task_id=fields.new_key("task_id", request.task_id) if request.task_id else new_task_id(),
         site=fields.site("site", request.site, policy.sites),
         intent_json=fields.json_object("intent_json", request.intent_json, max_bytes=policy.max_intent_bytes),
         callback_url=fields.callback_url(

@@ -107,7 +107,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as stored. `row` orders tasks by submission."""
+    """A task as stored. `row` orders tasks by submission; `intent_digest` stands for an intent that was dropped."""
 
     row: int
     task_id: str
@@ -130,6 +130,7 @@ class Task:
     submit_permitted_at: str | None
     created_at: str
     updated_at: str
+    intent_digest: str | None = None
 
     @property
     def placement(self) -> Placement:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+from gateway.domain.queries import QueryStatus
 from gateway.domain.states import TaskStatus
 
 
@@ -56,6 +57,7 @@ class Refusal:
     message: str
     violations: tuple[Violation, ...] = field(default=())
     current_status: TaskStatus | None = None
+    current_query_status: QueryStatus | None = None
     allowed: tuple[str, ...] = field(default=())
     recorded_late: bool = False
     retry_after: timedelta | None = None

@@ -25,17 +25,25 @@ def expire_lapsed(tx: Transaction, now: Moment) -> int:
     return len(lapsed)
 
 
-def expire(tx: Transaction, now: Moment, task: Task, actor: Actor = GATEWAY, reason: str = "") -> Task:
-    """Turn an active task stale and return it as it is then."""
+def expire(
+    tx: Transaction,
+    now: Moment,
+    task: Task,
+    actor: Actor = GATEWAY,
+    reason: str = "",
+    event: Event = Event.EXPIRE,
+) -> Task:
+    """Turn an active task stale and return it as it is then; `event` says whether time did it or a person."""
     tx.change("task_turn_stale", task_id=task.task_id, at=now.utc)
     tx.change("lease_end", task_id=task.task_id, lease_number=task.lease_count, at=now.utc, elapsed_us=now.elapsed_us)
     record(
-        tx, now, task, Event.EXPIRE, Actor(actor.identity, task.lease_owner), TaskStatus.STALE,
+        tx, now, task, event, Actor(actor.identity, task.lease_owner), TaskStatus.STALE,
         reason=reason, expires_at=task.lease_expires_at,
     )  # fmt: skip
+    ended = "has run out" if event is Event.EXPIRE else f"was ended by {actor.identity}"
     raise_alert(
         tx, now, AlertKind.TASK_STALE, task.task_id,
-        f"the lease of task {task.task_id} held by {task.lease_owner} has run out; an order is {task.placement}: "
+        f"the lease of task {task.task_id} held by {task.lease_owner} {ended}; an order is {task.placement}: "
         "look at the site, then reclaim, requeue or resolve it",
     )  # fmt: skip
     tx.hint(QUEUE)

@@ -49,6 +49,24 @@ def record(
     tx.hint(topic_of(task.task_id))
 
 
+def record_general(
+    tx: Transaction, now: Moment, kind: str, actor: Actor, *, subject: str = "", reason: str = "", **details: Any
+) -> None:
+    """Append an event that moves no task: of the whole gateway, or of a task that stays as it is."""
+    tx.change(
+        "event_append",
+        at=now.utc,
+        subject=subject,
+        kind=kind,
+        actor=actor.identity,
+        worker_id=actor.worker_id,
+        before=None,
+        after=None,
+        reason=reason,
+        details_json=_json(details),
+    )
+
+
 def record_refusal(
     tx: Transaction, now: Moment, task: Task, kind: str, actor: Actor, refusal: Refusal, **details: Any
 ) -> None:
@@ -61,12 +79,17 @@ def record_refusal(
 
 def raise_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str, message: str) -> None:
     """Raise an alert; one that stands is not raised again."""
-    tx.change("alert_raise", kind=kind, subject=subject, message=message, at=now.utc)
+    raised = tx.one("alert_raise", kind=kind, subject=subject, message=message, at=now.utc)
+    if raised is not None:
+        tx.change("alert_delivery_add", alert_id=raised["alert_id"], edge="raised", elapsed_us=now.elapsed_us)
 
 
 def clear_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str) -> None:
     """Clear an alert if it stands."""
-    tx.change("alert_clear", kind=kind, subject=subject, at=now.utc)
+    standing = tx.one("alert_standing", kind=kind, subject=subject)
+    if standing is not None:
+        tx.change("alert_clear", alert_id=standing["alert_id"], at=now.utc)
+        tx.change("alert_delivery_add", alert_id=standing["alert_id"], edge="cleared", elapsed_us=now.elapsed_us)
 
 
 def _json(details: dict[str, Any]) -> str:

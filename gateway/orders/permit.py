@@ -5,13 +5,15 @@ clicked nothing, the settle time has passed, and a look at the site made after t
 """
 
 from datetime import timedelta
+from typing import Any
 
-from gateway.domain.models import Actor, LeaseRecord, Permit, PermitRequest, Policy, Task, Verdict, Via
+from gateway.domain.models import Actor, LeaseRecord, Permit, PermitRequest, Policy, Task, Verdict, Verification
 from gateway.domain.moment import Moment, microseconds
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.transitions import allowed
 from gateway.orders.history import record, record_refusal
 from gateway.orders.hold import live_lease
+from gateway.orders.settle import may_have_clicked, settled_us
 from gateway.store.port import Transaction
 from gateway.store.rows import all_pauses, lease_from
 
@@ -35,7 +37,7 @@ def request_permit(tx: Transaction, now: Moment, policy: Policy, request: Permit
         or _earlier_leases_refuse(tx, policy, task, lease, request, now)
     )
     if refusal is not None:
-        record_refusal(tx, now, task, "permit_refused", actor, refusal)
+        record_refusal(tx, now, task, "permit_refused", actor, refusal, **_shown(request.verification))
         return refusal
     evidence_ref = request.verification.evidence_ref if request.verification else None
     tx.change(
@@ -47,7 +49,9 @@ def request_permit(tx: Transaction, now: Moment, policy: Policy, request: Permit
         at=now.utc,
     )
     tx.change("task_mark_permitted", task_id=task.task_id, at=now.utc)
-    record(tx, now, task, "permit", actor, task.status, lease_count=task.lease_count, verified_by=evidence_ref)
+    record(
+        tx, now, task, "permit", actor, task.status, lease_count=task.lease_count, **_shown(request.verification)
+    )  # fmt: skip
     return Permit(task.task_id, now.utc, policy.permit_ttl)
 
 
@@ -93,32 +97,41 @@ def _earlier_leases_refuse(
     tx: Transaction, policy: Policy, task: Task, lease: LeaseRecord, request: PermitRequest, now: Moment
 ) -> Refusal | None:
     leases = [lease_from(row) for row in tx.all("leases_of_task", task_id=task.task_id)]
-    earlier = [
-        other
-        for other in leases
-        if other.lease_number < lease.lease_number and (other.via is Via.REST or other.permit_expires_us is not None)
-    ]
+    earlier = [other for other in leases if other.lease_number < lease.lease_number and may_have_clicked(other)]
     if not earlier:
         return None
     if any(other.journal_id != request.journal_id for other in earlier):
         return _refuse(task, Reason.PERMIT_OTHER_JOURNAL, "an earlier lease with another journal may have clicked")
     if not request.attests_no_click_record:
         return _refuse(task, Reason.PERMIT_NOT_ATTESTED, "the journal must attest that it holds no click record")
-    ends = [stamp for other in earlier for stamp in (other.permit_expires_us, other.ended_us) if stamp is not None]
-    settled_us = max(ends) + microseconds(policy.permit_settle)
-    if now.elapsed_us < settled_us:
-        left = _microseconds(settled_us - now.elapsed_us)
+    settled = settled_us(policy, earlier) or 0
+    if now.elapsed_us < settled:
+        left = _microseconds(settled - now.elapsed_us)
         return _refuse(
             task, Reason.PERMIT_NOT_SETTLED,
             f"the earlier permit is settled in {left.total_seconds():.0f} s; verify again after that", left,
         )  # fmt: skip
     look = request.verification
-    if look is None or lease.started_us + microseconds(look.begun_at) < settled_us:
+    if look is None or lease.started_us + microseconds(look.begun_at) < settled:
         return _refuse(
             task, Reason.PERMIT_NOT_SETTLED,
             "the verification began before the earlier permit was settled; verify again now", timedelta(0),
         )  # fmt: skip
     return None
+
+
+def _shown(look: Verification | None) -> dict[str, Any]:
+    """Return what the worker presented as its verification, for the history and whoever has to decide."""
+    if look is None:
+        return {}
+    return {
+        "verification": {
+            "verdict": look.verdict.value,
+            "window_fully_covered": look.window_fully_covered,
+            "evidence_ref": look.evidence_ref,
+            "begun_at_us": microseconds(look.begun_at),
+        }
+    }
 
 
 def _refuse(task: Task, reason: Reason, why: str, retry_after: timedelta | None = None) -> Refusal:

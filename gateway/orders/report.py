@@ -127,7 +127,7 @@ def _keep_late(tx: Transaction, now: Moment, task: Task, holder: Holder, told: N
     actor = Actor(holder.identity, holder.worker_id)
     if tells_of_an_order(told):
         tx.change("task_mark_order_known", task_id=task.task_id, at=now.utc)
-    _check_number(tx, now, task, told.site_order_id)
+    check_number(tx, now, task, told.site_order_id)
     said = _said(_state_of(task, told), told)
     record_refusal(tx, now, task, "report_refused", actor, refusal, **said)
     raise_alert(
@@ -188,11 +188,11 @@ def _mirror(
         order_known=int(tells_of_an_order(told)),
         at=now.utc,
     )
-    _check_number(tx, now, task, told.site_order_id)
+    check_number(tx, now, task, told.site_order_id)
     return known is None
 
 
-def _check_number(tx: Transaction, now: Moment, task: Task, number: str | None) -> None:
+def check_number(tx: Transaction, now: Moment, task: Task, number: str | None) -> None:
     """Alert if the order number is known from another task, or if this task has another one (section 4, numbers)."""
     if number is None:
         return

@@ -1,5 +1,6 @@
 """Filing a task, and withdrawing one that nobody has taken (specification, sections 2 and 3)."""
 
+import hashlib
 import logging
 
 from gateway.domain.json_text import canonical, parse_object
@@ -17,21 +18,22 @@ _log = logging.getLogger(__name__)
 
 def submit(tx: Transaction, now: Moment, policy: Policy, submission: Submission, actor: Actor) -> Submitted:
     """File a task. The same task_id again answers the existing one and changes nothing, not even the callback."""
-    existing = find_task(tx, submission.task_id)
-    if existing is not None:
-        matches = _same_intent(existing.intent_json, submission.intent_json, policy.max_intent_bytes)
-        if not matches:
-            _log.warning("task_id=%s was submitted again with another intent; the first stands", submission.task_id)
-        return Submitted(existing.task_id, existing.status, created=False, intent_matches=matches)
-    tx.change(
+    inserted = tx.change(
         "task_insert",
         task_id=submission.task_id,
         site=submission.site,
         intent_json=submission.intent_json,
         callback_url=submission.callback_url,
         traceparent=submission.traceparent,
+        elapsed_us=now.elapsed_us,
         at=now.utc,
     )
+    if not inserted:
+        existing = get_task(tx, submission.task_id)
+        matches = _same_intent(existing, submission.intent_json, policy.max_intent_bytes)
+        if not matches:
+            _log.warning("task_id=%s was submitted again with another intent; the first stands", submission.task_id)
+        return Submitted(existing.task_id, existing.status, created=False, intent_matches=matches)
     tx.change(
         "event_append",
         at=now.utc,
@@ -73,8 +75,19 @@ def _was_cancelled(task: Task) -> bool:
     return task.status is TaskStatus.FAILED and task.lease_count == 0
 
 
-def _same_intent(first: str, second: str, max_bytes: int) -> bool:
-    if first == second:
+def intent_digest(intent_json: str) -> str:
+    """Return what stands for an intent once its text is dropped: equal for equal JSON values, key order aside."""
+    value = parse_object(intent_json, max_bytes=len(intent_json.encode()))
+    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
+
+
+def _same_intent(existing: Task, intent_json: str, max_bytes: int) -> bool:
+    if existing.intent_digest is not None:
+        return existing.intent_digest == intent_digest(intent_json)
+    first = existing.intent_json
+    if first == intent_json:
         return True
     unlimited = max(max_bytes, len(first.encode()))
-    return canonical(parse_object(first, max_bytes=unlimited)) == canonical(parse_object(second, max_bytes=unlimited))
+    return canonical(parse_object(first, max_bytes=unlimited)) == canonical(
+        parse_object(intent_json, max_bytes=unlimited)
+    )

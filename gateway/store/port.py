@@ -42,6 +42,10 @@ class Transaction(Protocol):
         ...
 
 
+Follower = Callable[[Transaction, Moment], Callable[[], None] | None]
+"""What runs at the end of a transaction; it may return what to call after the commit."""
+
+
 class StoreUnavailableError(Exception):
     """The database cannot do it now (disk full, locked, I/O error); nothing was stored."""
 
@@ -56,6 +60,13 @@ class Store(Protocol):
 
         An exception of the operation undoes its own changes and is raised here. Cancelling the caller does not undo
         an operation that has begun.
+        """
+        ...
+
+    def follow(self, topic: str, follower: Follower) -> None:
+        """Let `follower` run at the end of every transaction that hints at `topic`, and commit with it.
+
+        So an order can be leased in the very commit that files it.
         """
         ...
 

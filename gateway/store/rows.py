@@ -29,6 +29,7 @@ def task_from(row: Row) -> Task:
         submit_permitted_at=row["submit_permitted_at"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        intent_digest=row["intent_digest"],
     )
 
 

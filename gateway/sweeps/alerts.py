@@ -1,34 +1,43 @@
-"""Tells the log of alerts as they are raised."""
+"""Watches for conditions that a person should know of, and tells the log of every alert raised or cleared."""
 
 import logging
 from collections.abc import Mapping
+from typing import Final
 
+from gateway.domain.models import Policy
 from gateway.domain.moment import Moment
+from gateway.operations.alert_outbox import Notice, settle_logged, unlogged
+from gateway.operations.alerts import WorkerWatch, watch_queue
 from gateway.store.port import Store, Transaction
+
+_BATCH: Final = 200
 
 _log = logging.getLogger(__name__)
 
 
 class AlertSweep:
-    """Logs each standing alert once a process."""
+    """Raises and clears what the service clock tells, then logs; each alert is logged once when raised, once cleared."""
 
     name = "alerts"
 
-    def __init__(self, store: Store, interval: float) -> None:
+    def __init__(self, store: Store, policy: Policy, interval: float, *, has_webhook: bool) -> None:
         self._store = store
-        self._told = 0
+        self._policy = policy
+        self._workers = WorkerWatch()
+        self._has_webhook = has_webhook
         self.interval = interval
 
     async def run_once(self) -> Mapping[str, int]:
-        """Log what was raised since the last look."""
-        raised = await self._store.read(self._raised)
-        for alert_id, kind, message in raised:
-            self._told = alert_id
-            _log.warning("alert=%s %s", kind, message)
-        return {"raised": len(raised)}
+        """Judge the conditions and log what has changed since the last look."""
+        await self._store.write(self._watch)
+        told: list[Notice] = []
+        while fresh := await self._store.read(unlogged, _BATCH):
+            for notice in fresh:
+                level = logging.WARNING if notice.edge == "raised" else logging.INFO
+                _log.log(level, "alert=%s %s subject=%s: %s", notice.kind, notice.edge, notice.subject, notice.message)
+            await self._store.write(settle_logged, fresh, keep=self._has_webhook)
+            told += fresh
+        return {edge: sum(notice.edge == edge for notice in told) for edge in ("raised", "cleared")}
 
-    def _raised(self, tx: Transaction, _now: Moment) -> list[tuple[int, str, str]]:
-        return [
-            (row["alert_id"], row["kind"], row["message"])
-            for row in tx.all("alerts_standing_after", alert_id=self._told)
-        ]
+    def _watch(self, tx: Transaction, now: Moment) -> int:
+        return watch_queue(tx, now, self._policy) + self._workers.look(tx, now, self._policy)

@@ -11,7 +11,7 @@ from grpc_reflection.v1alpha import reflection
 
 from gateway.api.admission import Admission
 from gateway.api.call import methods_of
-from gateway.api.grpc.guard import Guard, ReflectionGuard
+from gateway.api.grpc.guard import Guard
 from gateway.api.services import Services
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
@@ -48,7 +48,7 @@ class GrpcServer:
 
     def __init__(self, services: Services, admission: Admission) -> None:
         self._guard = Guard(admission)
-        self._server = grpc.aio.server(interceptors=[ReflectionGuard(self._guard)], options=_OPTIONS)
+        self._server = grpc.aio.server(options=_OPTIONS)
         self._health = health_aio.HealthServicer()
         self.port = 0
         self._names: list[str] = []

@@ -29,7 +29,7 @@ class OrderService:
 
     async def submit_order(self, request: orders_pb2.SubmitOrderRequest, call: Call) -> orders_pb2.SubmitOrderResponse:
         """File an intent."""
-        wanted = requests.submission(request, self._policy, self._new_task_id(), call.traceparent)
+        wanted = requests.submission(request, self._policy, self._new_task_id, call.traceparent)
         done = await self._store.write(submit, self._policy, wanted, Actor(call.identity.name))
         return orders_pb2.SubmitOrderResponse(
             task_id=done.task_id,

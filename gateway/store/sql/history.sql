@@ -13,10 +13,11 @@ SELECT DISTINCT subject FROM events WHERE sequence > :sequence AND subject <> ''
 
 -- name: alert_raise
 INSERT INTO alerts (kind, subject, message, raised_at) VALUES (:kind, :subject, :message, :at)
-ON CONFLICT (kind, subject) WHERE cleared_at IS NULL DO NOTHING;
+ON CONFLICT (kind, subject) WHERE cleared_at IS NULL DO NOTHING
+RETURNING alert_id;
 
 -- name: alert_clear
-UPDATE alerts SET cleared_at = :at WHERE kind = :kind AND subject = :subject AND cleared_at IS NULL;
+UPDATE alerts SET cleared_at = :at WHERE alert_id = :alert_id AND cleared_at IS NULL;
 
--- name: alerts_standing_after
-SELECT * FROM alerts WHERE cleared_at IS NULL AND alert_id > :alert_id ORDER BY alert_id;
+-- name: alert_standing
+SELECT alert_id FROM alerts WHERE kind = :kind AND subject = :subject AND cleared_at IS NULL;

@@ -8,8 +8,8 @@ from typing import IO, Final
 
 from gateway.store.sqlite.schema import DatabaseUnusableError
 
-BUSY_TIMEOUT_MS: Final = 2_000
-"""How long a write waits for another program (a backup tool, a person with a shell) that holds the file."""
+_BUSY_SECONDS: Final = 2.0
+"""How long opening and reading wait for another program that holds the file."""
 
 
 def lock(path: Path) -> IO[str]:
@@ -41,6 +41,8 @@ def open_writer(path: Path) -> sqlite3.Connection:
         # An acknowledgement promises that the data is on disk, so every commit is flushed.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        # The writer waits for a locked file by itself, in a thread: SQLite would wait in the event loop.
+        connection.execute("PRAGMA busy_timeout = 0")
     except (OSError, sqlite3.Error) as error:
         raise DatabaseUnusableError(str(error)) from error
     return connection
@@ -59,7 +61,7 @@ def _open(uri: str) -> sqlite3.Connection:
         uri=True,
         isolation_level=None,
         check_same_thread=False,
-        timeout=BUSY_TIMEOUT_MS / 1000,
+        timeout=_BUSY_SECONDS,
         cached_statements=256,
     )
     connection.row_factory = sqlite3.Row

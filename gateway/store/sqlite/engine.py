@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Concatenate, Final, ParamSpec, TypeVar
 
 from gateway.domain.moment import Clock, Moment
-from gateway.store.port import StoreUnavailableError, Transaction
+from gateway.store.port import Follower, StoreUnavailableError, Transaction
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.schema import DatabaseUnusableError, migrate
 from gateway.store.sqlite.transaction import SqliteTransaction
@@ -83,6 +83,10 @@ class SqliteStore:
         """Run an operation in the next group and return its result once it is on disk."""
         result: T = await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
         return result
+
+    def follow(self, topic: str, follower: Follower) -> None:
+        """Let `follower` run at the end of every transaction that hints at `topic`."""
+        self._writer.follow(topic, follower)
 
     async def read(
         self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs

@@ -8,14 +8,14 @@ from gateway.store.port import Row, Value
 
 
 class SqliteTransaction:
-    """Runs named SQL on one connection and collects hints. Lives as long as one operation."""
+    """Runs named SQL on one connection and puts hints into `hints`. Lives as long as one transaction at most."""
 
     __slots__ = ("_connection", "_statements", "hints")
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, hints: set[str] | None = None) -> None:
         self._connection = connection
         self._statements = statements()
-        self.hints: set[str] = set()
+        self.hints = set() if hints is None else hints
 
     def one(self, name: str, /, **parameters: Value) -> Row | None:
         """Run a named query and return its first row, or None."""

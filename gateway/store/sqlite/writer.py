@@ -1,28 +1,35 @@
-"""Group commit: one thread runs what is waiting in one transaction, commits once, then answers all (docs/adr/0003).
+"""Group commit: what is waiting runs in one transaction, which commits once, then all are answered (docs/adr/0003).
+
+Operations run in the event loop's own thread: they are short, and a thread of their own would spend more on passing the
+interpreter lock to and fro than on SQLite. What waits for the disk, the COMMIT and a BEGIN that finds the file locked,
+runs in a thread, and the next group gathers meanwhile.
 
 What can go wrong, and what follows:
 
-- An operation raises: its savepoint is rolled back, the others of the group go on.
+- An operation raises: the group is taken back and run again with a savepoint around each; only that one fails.
 - SQLite refuses a write (disk full, I/O error, out of memory, locked): the whole group is undone and told so.
 - COMMIT itself fails: when the disk is full SQLite has taken the transaction back, and the group is told so; after any
   other error nobody knows what is on disk, so the writer stops for good and the process must end.
 """
 
 import asyncio
-import contextlib
 import logging
-import queue
 import sqlite3
-import threading
+import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gateway.domain.moment import Clock, Moment
-from gateway.store.port import StoreUnavailableError, Transaction
+from gateway.store.port import Follower, StoreUnavailableError, Transaction
 from gateway.store.sqlite.transaction import SqliteTransaction
 
 LARGEST_GROUP: Final = 128
+
+BUSY_SECONDS: Final = 2.0
+"""How long a group waits for another program (a backup tool, a person with a shell) that has locked the file."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,11 +58,18 @@ class _Job:
     error: BaseException | None = None
 
 
-class GroupWriter:
-    """Owns the writing connection and its thread.
+@dataclass(slots=True)
+class _Outcome:
+    hints: set[str] = field(default_factory=set)
+    afterwards: list[Callable[[], None]] = field(default_factory=list)
 
-    `publish` is called in the event loop with the hints of each committed group; `on_fatal` once, in the event loop,
-    when the writer has stopped for good.
+
+class GroupWriter:
+    """Owns the writing connection.
+
+    `publish` is called with the hints of each committed group; `on_fatal` once, when the writer has stopped for good.
+    Everything here runs in the event loop's thread but for what waits for the disk: COMMIT, and a BEGIN that finds the
+    file locked.
     """
 
     def __init__(
@@ -70,108 +84,182 @@ class GroupWriter:
         self._publish = publish
         self._on_fatal = on_fatal
         self._loop = asyncio.get_running_loop()
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
+        self._pending: deque[_Job] = deque()
+        self._followers: dict[str, Follower] = {}
+        self._busy = False
         self._stopped = False
-        self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
-        self._thread.start()
+        self._drained = asyncio.Event()
+        self._drained.set()
 
     def submit(self, run: Callable[[Transaction, Moment], Any]) -> asyncio.Future[Any]:
         """Queue an operation. Its future is done after the commit."""
         if self._stopped:
             raise StoreUnavailableError("the database is closed")
-        future: asyncio.Future[Any] = self._loop.create_future()
-        self._jobs.put(_Job(run, future))
-        return future
+        job = _Job(run, self._loop.create_future())
+        self._pending.append(job)
+        self._drained.clear()
+        if not self._busy:
+            # Not at once: what else this turn of the loop brings shall be in the same group.
+            self._busy = True
+            self._loop.call_soon(self._begin)
+        return job.future
+
+    def follow(self, topic: str, follower: Follower) -> None:
+        """Run `follower` in every group that hints at `topic`; what it returns is called after the commit."""
+        self._followers[topic] = follower
 
     async def close(self) -> None:
-        """Run what is queued, then stop the thread and close the connection."""
+        """Run what is queued, then close the connection."""
         self._stopped = True
-        self._jobs.put(None)
-        await asyncio.to_thread(self._thread.join)
+        await self._drained.wait()
+        self._thread.shutdown()
         self._connection.close()
 
-    def _work(self) -> None:
-        while (first := self._jobs.get()) is not None:
-            group = [first]
-            last = False
-            with contextlib.suppress(queue.Empty):
-                while len(group) < LARGEST_GROUP:
-                    job = self._jobs.get_nowait()
-                    if job is None:
-                        last = True
-                        break
-                    group.append(job)
-            # Whoever has gone before the operation began gets nothing done, least of all a lease.
-            group = [job for job in group if not job.future.cancelled()]
-            if group and not self._run_group(group):
-                self._refuse_the_rest()
-                return
-            if last:
-                return
-
-    def _refuse_the_rest(self) -> None:
-        with contextlib.suppress(queue.Empty):
-            while True:
-                job = self._jobs.get_nowait()
-                if job is not None:
-                    self._answer_all([job], StoreUnavailableError("the database is closed"))
-
-    def _run_group(self, group: list[_Job]) -> bool:
-        """Run and answer one group. Return False if the writer must stop."""
-        hints: set[str] = set()
+    def _begin(self) -> None:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            for job in group:
-                self._run_one(job, hints)
         except sqlite3.Error as error:
+            if _code(error) == sqlite3.SQLITE_BUSY:
+                self._in_thread(self._wait_for_lock, self._begun)
+            else:
+                self._begun(error)
+        else:
+            self._begun(None)
+
+    def _begun(self, error: sqlite3.Error | None) -> None:
+        """Run the next group in the transaction that has begun."""
+        # Whoever has gone before the operation began gets nothing done, least of all a lease.
+        group: list[_Job] = []
+        while self._pending and len(group) < LARGEST_GROUP:
+            job = self._pending.popleft()
+            if not job.future.cancelled():
+                group.append(job)
+        outcome = _Outcome()
+        if error is None:
+            try:
+                if not self._run_plainly(group, outcome):
+                    self._roll_back()
+                    self._connection.execute("BEGIN IMMEDIATE")
+                    outcome = self._run_apart(group)
+                self._run_followers(outcome)
+            except sqlite3.Error as failure:
+                error = failure
+        if error is None:
+            self._in_thread(self._commit, lambda failure: self._committed(group, outcome, failure))
+        else:
             self._roll_back()
-            self._answer_all(group, _unavailable(error))
-            return True
+            self._fail(group, _unavailable(error))
+            self._next()
+
+    def _committed(self, group: list[_Job], outcome: _Outcome, error: sqlite3.Error | None) -> None:
+        if error is None:
+            self._answer(group)
+            for callback in outcome.afterwards:
+                callback()
+            if outcome.hints:
+                self._publish(outcome.hints)
+        elif _code(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
+            self._roll_back()
+            self._fail(group, _unavailable(error))
+        else:
+            self._stopped = True
+            self._fail(
+                [*group, *self._pending], StoreUnavailableError(f"a commit failed with an unknown outcome: {error}")
+            )
+            self._pending.clear()
+            self._on_fatal(error)
+        self._next()
+
+    def _next(self) -> None:
+        if self._pending:
+            self._loop.call_soon(self._begin)
+        else:
+            self._busy = False
+            self._drained.set()
+
+    def _in_thread(
+        self, work: Callable[[], sqlite3.Error | None], then: Callable[[sqlite3.Error | None], None]
+    ) -> None:
+        self._thread.submit(lambda: self._loop.call_soon_threadsafe(then, work()))
+
+    def _wait_for_lock(self) -> sqlite3.Error | None:
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    return error
+                time.sleep(0.02)
+            else:
+                return None
+
+    def _commit(self) -> sqlite3.Error | None:
         try:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            if _code(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
-                self._roll_back()
-                self._answer_all(group, _unavailable(error))
-                return True
-            self._stopped = True
-            self._answer_all(group, StoreUnavailableError(f"the commit failed with an unknown outcome: {error}"))
-            self._loop.call_soon_threadsafe(self._on_fatal, error)
-            return False
-        self._loop.call_soon_threadsafe(self._answer, group, hints)
-        return True
+            return error
+        return None
 
-    def _run_one(self, job: _Job, hints: set[str]) -> None:
-        transaction = SqliteTransaction(self._connection)
-        self._connection.execute("SAVEPOINT operation")
+    def _run_plainly(self, group: list[_Job], outcome: _Outcome) -> bool:
+        """Run the group without savepoints, which cost as much as a statement each; False if an operation raised."""
+        transaction = SqliteTransaction(self._connection, outcome.hints)
         try:
-            job.result = job.run(transaction, self._clock.now())
+            for job in group:
+                job.result = job.run(transaction, self._clock.now())
         except sqlite3.Error as error:
             if _code(error) in _WHOLE_GROUP_FAILS:
                 raise
-            self._undo_one(job, error)
-        except Exception as error:  # noqa: BLE001 - it is handed to whoever asked
-            self._undo_one(job, error)
-        else:
-            self._connection.execute("RELEASE operation")
-            hints |= transaction.hints
+            return False
+        except Exception:  # noqa: BLE001 - the second run hands it to whoever asked
+            return False
+        return True
 
-    def _undo_one(self, job: _Job, error: Exception) -> None:
-        self._connection.execute("ROLLBACK TO operation")
+    def _run_apart(self, group: list[_Job]) -> _Outcome:
+        """Run the group with a savepoint around each operation, so that one that raises does not disturb the rest."""
+        outcome = _Outcome()
+        for job in group:
+            job.result, job.error = self._run_in_savepoint(job.run, outcome)
+        return outcome
+
+    def _run_followers(self, outcome: _Outcome) -> None:
+        due = {follower: None for topic, follower in self._followers.items() if topic in outcome.hints}
+        for follower in due:
+            callback, error = self._run_in_savepoint(follower, outcome)
+            if error is not None:
+                _log.error("what follows a change failed", exc_info=error)
+            elif callback is not None:
+                outcome.afterwards.append(callback)
+
+    def _run_in_savepoint(
+        self, run: Callable[[Transaction, Moment], Any], outcome: _Outcome
+    ) -> tuple[Any, Exception | None]:
+        hints: set[str] = set()
+        self._connection.execute("SAVEPOINT operation")
+        try:
+            result = run(SqliteTransaction(self._connection, hints), self._clock.now())
+        except Exception as error:
+            if isinstance(error, sqlite3.Error) and _code(error) in _WHOLE_GROUP_FAILS:
+                raise
+            self._connection.execute("ROLLBACK TO operation")
+            self._connection.execute("RELEASE operation")
+            return None, error
         self._connection.execute("RELEASE operation")
-        job.error = error
+        outcome.hints |= hints
+        return result, None
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
-    def _answer_all(self, group: list[_Job], error: StoreUnavailableError) -> None:
+    def _fail(self, group: list[_Job], error: StoreUnavailableError) -> None:
         _log.error("store cannot write: %s", error)
         for job in group:
             job.error = error
-        self._loop.call_soon_threadsafe(self._answer, group, set())
+        self._answer(group)
 
-    def _answer(self, group: list[_Job], hints: set[str]) -> None:
+    def _answer(self, group: list[_Job]) -> None:
         for job in group:
             if job.future.cancelled():
                 continue
@@ -179,8 +267,6 @@ class GroupWriter:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
-        if hints:
-            self._publish(hints)
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -1,0 +1,1 @@
+"""The HTTP port: one ASGI application with REST, Connect and pages, its limits, and the server that carries it."""

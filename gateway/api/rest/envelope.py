@@ -1,0 +1,111 @@
+"""The envelope of every answer (specification, section 3), and how a refusal or a fault is told in it."""
+
+import json
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from gateway.api.errors import ERRORS, refusal_of
+from gateway.domain.refusals import Reason, Refusal
+
+_log = logging.getLogger(__name__)
+
+_OK: Final = 200
+_BUSY_SECONDS: Final = 1
+_MAX_PROBLEMS_TOLD: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class JsonText:
+    """A JSON text that goes into an answer as it is, such as an intent."""
+
+    text: str
+
+
+class ProblemError(Exception):
+    """A request that HTTP itself refuses; the code is the HTTP status (400, 404, 405, 408, 413, 501)."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = headers
+
+
+def success(data: Any) -> Response:
+    """Answer with `data`: JSON values in which JsonText may stand anywhere."""
+    return _response(_OK, envelope(success=True, message="ok", data=data, code=0))
+
+
+def failure(error: Exception, where: str) -> Response:
+    """Answer with what an exception means. A fault is logged with `where` it happened, and its text stays there."""
+    if isinstance(error, ProblemError):
+        return problem(error.status, error.message, error.headers)
+    if isinstance(error, RequestValidationError):
+        return problem(ERRORS[Reason.INVALID_FIELD].http, _told(error))
+    if isinstance(error, HTTPException):
+        return problem(error.status_code, error.detail, error.headers)
+    refusal = refusal_of(error)
+    if refusal.reason is Reason.INTERNAL:
+        _log.error("%s failed", where, exc_info=error)
+    return refused(refusal)
+
+
+def refused(refusal: Refusal) -> Response:
+    """Answer with a refusal, by the one error table."""
+    answer = ERRORS[refusal.reason]
+    headers = {}
+    if refusal.reason is Reason.UNAUTHENTICATED:
+        headers["WWW-Authenticate"] = "Bearer"
+    if refusal.retry_after is not None:
+        headers["Retry-After"] = str(math.ceil(refusal.retry_after.total_seconds()))
+    elif answer.status == "UNAVAILABLE":
+        headers["Retry-After"] = str(_BUSY_SECONDS)
+    return _response(answer.http, envelope(success=False, message=refusal.message, data=None, code=answer.code), headers)
+
+
+def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Answer with a generic error, whose code is the HTTP status."""
+    return _response(status, envelope(success=False, message=message, data=None, code=status), headers)
+
+
+def envelope(*, success: bool, message: str, data: Any, code: int) -> bytes:
+    """Write an envelope."""
+    return dump({"success": success, "msg": message, "data": data, "code": code}).encode("utf-8", "replace")
+
+
+def dump(value: Any) -> str:
+    """Write JSON. A JsonText stands in it character for character."""
+    if isinstance(value, JsonText):
+        return value.text
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key)}:{dump(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(dump, value)) + "]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _response(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(body, status, {"Cache-Control": "no-store", **(headers or {})}, "application/json")
+
+
+def _told(error: RequestValidationError) -> str:
+    """Name each wrong value and what is wrong with it, without the value itself."""
+    problems = error.errors()
+    told = [
+        f"{'.'.join(str(part) for part in problem['loc'][1:]) or 'body'}: {_sentence(problem['msg'])}"
+        for problem in problems[:_MAX_PROBLEMS_TOLD]
+    ]
+    if len(problems) > _MAX_PROBLEMS_TOLD:
+        told.append(f"and {len(problems) - _MAX_PROBLEMS_TOLD} more")
+    return "; ".join(told)
+
+
+def _sentence(message: str) -> str:
+    return message.removeprefix("Value error, ")

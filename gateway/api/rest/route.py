@@ -1,0 +1,126 @@
+"""What every REST request passes: who calls and may they, before a byte of the body is read; then a strict body."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
+
+from gateway.api.admission import Admission
+from gateway.api.call import Call
+from gateway.api.rest.envelope import ProblemError, failure, problem
+from gateway.domain.json_text import JsonSyntaxError, JsonTextError, Member, parse_members
+from gateway.domain.refusals import Reason, Refusal, RefusedError
+
+BODY_SECONDS: Final = 30.0
+"""How long a client may take to send its body."""
+
+MIRRORS: Final = "x-mirrors"
+"""Key in a route's OpenAPI: the contract's method that it mirrors, whose roles may call it."""
+
+_GONE: Final = 499
+_HTTP_TIMEOUT: Final = 408
+
+
+class StrictRequest(Request):
+    """A request whose JSON body has been read and checked already."""
+
+    def keep(self, body: bytes, members: dict[str, Member]) -> None:
+        """Take what was read."""
+        self._body = body
+        self._json = {name: member.value for name, member in members.items()}
+        self.state.members = members
+
+    async def json(self) -> Any:
+        """Return the body's value."""
+        return self._json
+
+
+class FacadeRoute(APIRoute):
+    """A route of the facade. Its OpenAPI extras name the contract's method that it mirrors."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what serves a request: every way out is an envelope."""
+        inner = super().get_route_handler()
+        mirrors = (self.openapi_extra or {}).get(MIRRORS)
+        takes_body = self.body_field is not None
+        where = f"{'/'.join(sorted(self.methods or ()))} {self.path_format}"
+
+        async def serve(request: Request) -> Response:
+            try:
+                if mirrors is not None:
+                    admission: Admission = request.app.state.admission
+                    headers = request.headers
+                    request.state.call = admission.admit(
+                        mirrors, headers.get("authorization"), headers.get("traceparent")
+                    )
+                if takes_body:
+                    strict = StrictRequest(request.scope, request.receive)
+                    await _read_into(strict, request.app.state.max_body_bytes)
+                    request = strict
+                return await inner(request)
+            except ClientDisconnect:
+                return problem(_GONE, "the client has gone")
+            except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
+                return failure(error, where)
+
+        return serve
+
+
+def call_of(request: Request) -> Call:
+    """Return who calls."""
+    call: Call = request.state.call
+    return call
+
+
+def text_of(request: Request, name: str) -> str:
+    """Return the text of a member of the body as it came."""
+    members: dict[str, Member] = request.state.members
+    return members[name].text
+
+
+async def _read_into(request: StrictRequest, max_bytes: int) -> None:
+    if _declared_length(request) > max_bytes:
+        raise _too_large(max_bytes)
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > max_bytes:
+                    raise _too_large(max_bytes)
+                chunks.append(chunk)
+    except TimeoutError:
+        close = {"Connection": "close"}
+        raise ProblemError(_HTTP_TIMEOUT, f"the body did not arrive within {BODY_SECONDS:g} s", close) from None
+    body = b"".join(chunks)
+    if body:
+        request.keep(body, _parse(body, request.headers.get("content-type")))
+    else:
+        request.keep(body, {})
+
+
+def _declared_length(request: Request) -> int:
+    length = request.headers.get("content-length", "0")
+    return int(length) if length.isdecimal() else 0
+
+
+def _parse(body: bytes, content_type: str | None) -> dict[str, Member]:
+    # A browser sends this type across sites only after asking, so no foreign page can file an order on loopback.
+    if content_type is None or content_type.partition(";")[0].strip().lower() != "application/json":
+        raise ProblemError(400, "the body must be JSON, sent with the header `Content-Type: application/json`")
+    try:
+        return parse_members(body.decode())
+    except UnicodeDecodeError:
+        raise ProblemError(400, "the body is not UTF-8") from None
+    except JsonSyntaxError as error:
+        raise ProblemError(400, f"the body {error}") from None
+    except JsonTextError as error:
+        raise RefusedError(Refusal(Reason.INVALID_FIELD, f"the body {error}")) from None
+
+
+def _too_large(max_bytes: int) -> RefusedError:
+    return RefusedError(Refusal(Reason.TOO_LARGE, f"the body is larger than {max_bytes:,} bytes"))

@@ -1,0 +1,121 @@
+"""What the person in charge gives and gets: plain values, times as UTC text (see `gateway.domain.moment`)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from gateway.domain.models import AlertKind, Report, TaskDetail, Verification
+from gateway.domain.states import OrderState, TaskStatus
+
+UNKNOWN_JOURNAL: Final = "(restored from a backup)"
+"""Journal of the lease that a restore puts on every open task: no worker can have it, since no id may look like it."""
+
+UNKNOWN_WORKER: Final = "(unknown)"
+"""Who may have held a task between a backup and its restore."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a person states about an order: how the task ends, and what was seen on the site (None: not stated)."""
+
+    task_id: str
+    reason: str
+    outcome: TaskStatus
+    state: OrderState | None
+    site_order_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEvent:
+    """One line of the history. `details_json` is a JSON object as text."""
+
+    sequence: int
+    occurred_at: str
+    subject: str
+    kind: str
+    actor: str
+    worker_id: str | None
+    before: str | None
+    after: str | None
+    reason: str
+    details_json: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFilter:
+    """Which events: of one subject (None: all), of some kinds (none: all), from `since` on and before `until`."""
+
+    subject: str | None
+    kinds: tuple[str, ...]
+    since: str | None
+    until: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """Some events, newest first. `next_below`: the page after this one holds smaller numbers; None on the last page."""
+
+    events: tuple[HistoryEvent, ...]
+    next_below: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something that a person should look at; it stands while `cleared_at` is None."""
+
+    alert_id: int
+    kind: AlertKind
+    subject: str
+    message: str
+    raised_at: str
+    cleared_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertPage:
+    """Some alerts, newest first. `next_below` as in HistoryPage."""
+
+    alerts: tuple[Alert, ...]
+    next_below: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LateReport:
+    """A refused report, kept all the same. The report's `reported_at` is when it came."""
+
+    worker_id: str
+    report: Report
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A task to decide about, with everything known. `settles_in` is None when it may be resolved to failed now."""
+
+    task: TaskDetail
+    summary: str
+    allowed: tuple[str, ...]
+    late_reports: tuple[LateReport, ...]
+    last_verification: Verification | None
+    last_worker_id: str | None
+    alerts: tuple[Alert, ...]
+    settles_in: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionPage:
+    """Some decisions, the longest waiting first. `next_after`: position of the last one; None on the last page."""
+
+    decisions: tuple[Decision, ...]
+    next_after: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class BackupFacts:
+    """A verified backup: its name in the backup folder, bytes, SHA-256 in hexadecimal, last event, tasks."""
+
+    file_name: str
+    size_bytes: int
+    sha256: str
+    last_event_sequence: int
+    task_count: int

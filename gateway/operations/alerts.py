@@ -1,0 +1,152 @@
+"""Alerts: conditions watched by the service clock, looking at alerts, and answering one by hand (section 7).
+
+A condition (worker offline, task unclaimed, task stale, task needs a human) clears itself when it has ended. The others
+tell of something that has happened: they stand until a person has answered them.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gateway.domain.models import Actor, AlertKind, Policy
+from gateway.domain.moment import Moment, microseconds
+from gateway.domain.operations import Alert, AlertPage
+from gateway.domain.refusals import Reason, Refusal, Violation
+from gateway.domain.states import TaskStatus
+from gateway.orders.history import clear_alert, raise_alert, record_general
+from gateway.store.port import Row, Transaction
+from gateway.store.rows import find_task
+
+MAX_UNCLAIMED: Final = 100
+"""Of a long queue only the oldest tasks alert, or one stuck worker would raise thousands of alerts."""
+
+_ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
+    AlertKind.WORKER_OFFLINE: "it clears itself when the worker is back or forgotten",
+    AlertKind.TASK_UNCLAIMED: "it clears itself when the task leaves the queue",
+    AlertKind.TASK_STALE: "it clears itself when the task is reclaimed, requeued or resolved",
+    AlertKind.TASK_NEEDS_HUMAN: "it clears itself when the task is resolved",
+}
+_ABOVE_ALL: Final = 2**63 - 1
+
+
+def watch_queue(tx: Transaction, now: Moment, policy: Policy) -> int:
+    """Raise an alert for each task that has waited too long, clear those that left the queue; return the changes."""
+    waiting = {row["task_id"]: row for row in tx.all("tasks_waiting_oldest", count=MAX_UNCLAIMED)}
+    standing = _standing(tx, AlertKind.TASK_UNCLAIMED)
+    limit_us = microseconds(policy.task_unclaimed_after)
+    late = {task_id for task_id, row in waiting.items() if now.elapsed_us - (row["queued_us"] or 0) > limit_us}
+    for task_id in sorted(late - standing):
+        raise_alert(
+            tx, now, AlertKind.TASK_UNCLAIMED, task_id,
+            f"task {task_id} of {waiting[task_id]['site']} has waited for more than "
+            f"{policy.task_unclaimed_after.total_seconds():.0f} s and no worker has taken it",
+        )  # fmt: skip
+    gone = {task_id for task_id in standing - late if task_id in waiting or not _is_queued(tx, task_id)}
+    for task_id in gone:
+        clear_alert(tx, now, AlertKind.TASK_UNCLAIMED, task_id)
+    return len(late - standing) + len(gone)
+
+
+class WorkerWatch:
+    """Raises an alert for each worker that is offline, and clears it when the worker is back for good.
+
+    Silence counts from the start of this process at the earliest: while the gateway was away nobody could call. A
+    worker is back when it has not been silent for too long since; one call every now and then does not clear the
+    alert, so an alert never flaps.
+    """
+
+    def __init__(self) -> None:
+        self._started_us: int | None = None
+        self._back_since_us: dict[str, int] = {}
+
+    def look(self, tx: Transaction, now: Moment, policy: Policy) -> int:
+        """Judge every worker; return the number of alerts raised or cleared."""
+        if self._started_us is None:
+            self._started_us = now.elapsed_us
+        limit_us = microseconds(policy.worker_offline_after)
+        standing = _standing(tx, AlertKind.WORKER_OFFLINE)
+        changes = 0
+        known: set[str] = set()
+        for row in tx.all("workers_all"):
+            worker_id: str = row["worker_id"]
+            known.add(worker_id)
+            offline = now.elapsed_us - max(row["last_seen_us"], self._started_us) > limit_us
+            if worker_id not in standing:
+                if offline:
+                    self._raise(tx, now, policy, worker_id, row["last_seen_at"])
+                    changes += 1
+                continue
+            if offline or now.elapsed_us - row["last_seen_us"] > limit_us:
+                self._back_since_us.pop(worker_id, None)
+            elif now.elapsed_us - self._back_since_us.setdefault(worker_id, now.elapsed_us) >= limit_us:
+                clear_alert(tx, now, AlertKind.WORKER_OFFLINE, worker_id)
+                self._back_since_us.pop(worker_id)
+                changes += 1
+        for worker_id in standing - known:
+            clear_alert(tx, now, AlertKind.WORKER_OFFLINE, worker_id)
+            changes += 1
+        return changes
+
+    def _raise(self, tx: Transaction, now: Moment, policy: Policy, worker_id: str, last_seen_at: str) -> None:
+        raise_alert(
+            tx, now, AlertKind.WORKER_OFFLINE, worker_id,
+            f"worker {worker_id} has not been heard of for {policy.worker_offline_after.total_seconds():.0f} s, "
+            f"last at {last_seen_at}",
+        )  # fmt: skip
+
+
+def list_alerts(
+    tx: Transaction, _now: Moment, kind: AlertKind | None, cleared_too: bool, below: int | None, count: int
+) -> AlertPage:
+    """Return up to `count` alerts with numbers smaller than `below` (None: from the newest), newest first."""
+    rows = tx.all(
+        "alerts_newest",
+        below=_ABOVE_ALL if below is None else below,
+        kind=kind or "",
+        cleared_too=int(cleared_too),
+        count=count + 1,
+    )
+    alerts = tuple(alert_from(row) for row in rows[:count])
+    return AlertPage(alerts, alerts[-1].alert_id if len(rows) > count else None)
+
+
+def answer_alert(tx: Transaction, now: Moment, alert_id: int, reason: str, actor: Actor) -> Alert | Refusal:
+    """Clear an alert of something that has happened, because a person has dealt with it. A repeat changes nothing."""
+    row = tx.one("alert_get", alert_id=alert_id)
+    if row is None:
+        why = f"there is no alert {alert_id}"
+        return Refusal(Reason.INVALID_FIELD, f"alert_id: {why}", violations=(Violation("alert_id", why),))
+    alert = alert_from(row)
+    if alert.cleared_at is not None:
+        return alert
+    if alert.kind in _ENDS_BY_ITSELF:
+        return Refusal(
+            Reason.STATUS_CONFLICT,
+            f"alert {alert_id} ({alert.kind} of {alert.subject}) stands for a condition: {_ENDS_BY_ITSELF[alert.kind]}",
+        )
+    record_general(
+        tx, now, "clear_alert", actor,
+        subject=alert.subject, reason=reason, alert_id=alert_id, alert_kind=alert.kind.value,
+    )  # fmt: skip
+    clear_alert(tx, now, alert.kind, alert.subject)
+    return Alert(alert.alert_id, alert.kind, alert.subject, alert.message, alert.raised_at, now.utc)
+
+
+def alert_from(row: Row) -> Alert:
+    """Read a row of `alerts`."""
+    return Alert(
+        row["alert_id"],
+        AlertKind(row["kind"]),
+        row["subject"],
+        row["message"],
+        row["raised_at"],
+        row["cleared_at"],
+    )
+
+
+def _is_queued(tx: Transaction, task_id: str) -> bool:
+    task = find_task(tx, task_id)
+    return task is not None and task.status is TaskStatus.QUEUED
+
+
+def _standing(tx: Transaction, kind: AlertKind) -> set[str]:
+    return {row["subject"] for row in tx.all("alerts_standing_of_kind", kind=kind)}

@@ -1,0 +1,61 @@
+"""Reading the history: every change and every refusal worth knowing (specification, section 4, history)."""
+
+from typing import Final
+
+from gateway.domain.moment import Moment
+from gateway.domain.operations import HistoryEvent, HistoryFilter, HistoryPage
+from gateway.store.port import Row, Transaction
+
+_ABOVE_ALL: Final = 2**63 - 1
+
+
+def list_events(tx: Transaction, _now: Moment, wanted: HistoryFilter, below: int | None, count: int) -> HistoryPage:
+    """Return up to `count` events with numbers smaller than `below` (None: from the newest), newest first."""
+    end = _ABOVE_ALL if below is None else below
+    if wanted.until is not None:
+        end = min(end, _first_at_or_after(tx, wanted.until))
+    first = 0 if wanted.since is None else _first_at_or_after(tx, wanted.since)
+    kinds = f",{','.join(wanted.kinds)}," if wanted.kinds else ""
+    if wanted.subject is None:
+        rows = tx.all("events_newest", below=end, first=first, kinds=kinds, count=count + 1)
+    else:
+        rows = tx.all(
+            "events_newest_of_subject", subject=wanted.subject, below=end, first=first, kinds=kinds, count=count + 1
+        )
+    events = tuple(event_from(row) for row in rows[:count])
+    return HistoryPage(events, events[-1].sequence if len(rows) > count else None)
+
+
+def event_from(row: Row) -> HistoryEvent:
+    """Read a row of `events`."""
+    return HistoryEvent(
+        sequence=row["sequence"],
+        occurred_at=row["occurred_at"],
+        subject=row["subject"],
+        kind=row["kind"],
+        actor=row["actor"],
+        worker_id=row["worker_id"],
+        before=row["status_before"],
+        after=row["status_after"],
+        reason=row["reason"],
+        details_json=row["details_json"],
+    )
+
+
+def _first_at_or_after(tx: Transaction, utc: str) -> int:
+    """Return the number of the first event at or after a time; above all numbers if there is none.
+
+    Times never decrease with the number, so this is a binary search, and the history needs no index on time.
+    """
+    last = tx.one("event_last")
+    if last is None or last["occurred_at"] < utc:
+        return _ABOVE_ALL
+    low, high = 0, int(last["sequence"])
+    while low < high:
+        middle = (low + high) // 2
+        row = tx.one("event_from", sequence=middle)
+        if row is None or row["occurred_at"] >= utc:
+            high = middle
+        else:
+            low = int(row["sequence"]) + 1
+    return low

@@ -1,0 +1,70 @@
+"""Posts every alert raised or cleared to RAKUTEN_ALERT_WEBHOOK_URL, in order, until it is taken (section 7)."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import httpx
+
+from gateway.operations.alert_outbox import Notice, delivered, failed, next_due
+from gateway.store.port import Store
+
+_TIMEOUT_SECONDS: Final = 10.0
+_BATCH: Final = 50
+
+_log = logging.getLogger(__name__)
+
+
+def body_of(notice: Notice) -> dict[str, Any]:
+    """Return the JSON that is posted; the same on each try."""
+    return {
+        "type": f"alert.{notice.edge}",
+        "id": f"alert-{notice.delivery_id}",
+        "timestamp": notice.raised_at if notice.edge == "raised" else notice.cleared_at,
+        "data": {
+            "alert_id": notice.alert_id,
+            "kind": notice.kind.value,
+            "subject": notice.subject,
+            "message": notice.message,
+            "raised_at": notice.raised_at,
+            "cleared_at": notice.cleared_at if notice.edge == "cleared" else None,
+        },
+    }
+
+
+class AlertWebhookSweep:
+    """Delivers the outbox of alerts. Anything but a 2xx answer is tried again, for three days."""
+
+    name = "alert-webhook"
+
+    def __init__(self, store: Store, url: str, interval: float) -> None:
+        self._store = store
+        self._url = url
+        self.interval = interval
+
+    async def run_once(self) -> Mapping[str, int]:
+        """Post what is due, the oldest first; stop at the first that is not taken."""
+        sent = 0
+        async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, trust_env=False) as client:
+            while sent < _BATCH and (notice := await self._store.read(next_due)) is not None:
+                trouble = await self._post(client, notice)
+                if trouble is None:
+                    await self._store.write(delivered, notice.delivery_id)
+                    sent += 1
+                    continue
+                if await self._store.write(failed, notice.delivery_id):
+                    _log.error("alert %d was not taken by the webhook for days and is given up", notice.alert_id)
+                elif notice.attempts == 0:
+                    _log.warning("the alert webhook does not take alert %d: %s", notice.alert_id, trouble)
+                break
+        return {"sent": sent}
+
+    async def _post(self, client: httpx.AsyncClient, notice: Notice) -> str | None:
+        """Post a notice; None if it was taken, else what came instead. The URL, which may hold a key, is not told."""
+        body = body_of(notice)
+        try:
+            # The answer's body is of no interest, so however long it is, it is not read.
+            async with client.stream("POST", self._url, json=body, headers={"webhook-id": body["id"]}) as answer:
+                return None if answer.is_success else f"HTTP status {answer.status_code}"
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return type(error).__name__

@@ -1,0 +1,71 @@
+"""What time does to queries, and the poll behind those who watch one. Apart from the sweep of the orders' leases."""
+
+from collections.abc import Mapping
+
+from gateway.domain.moment import Moment
+from gateway.domain.queries import QueryPolicy
+from gateway.queries.lapse import BATCH, Lapsed, move_on_lapsed, prune
+from gateway.queries.topics import query_of_topic, topic_of_query
+from gateway.store.port import Store, Transaction
+from gateway.store.query_rows import find_query
+from gateway.waiting.hub import Hub
+from gateway.waiting.stream import POLL_SECONDS
+
+
+class QuerySweep:
+    """Puts lapsed queries back, ends those that are too old, deletes ended ones after their retention."""
+
+    name = "queries"
+
+    def __init__(self, store: Store, policy: QueryPolicy, interval: float) -> None:
+        self._store = store
+        self._policy = policy
+        self.interval = interval
+
+    async def run_once(self) -> Mapping[str, int]:
+        """Work off what is due, a bounded number a transaction."""
+        counts = {"requeued": 0, "failed": 0, "expired": 0, "deleted": 0}
+        more = True
+        while more:
+            lapsed, deleted = await self._store.write(self._move_on)
+            more = deleted == BATCH or lapsed.requeued + lapsed.failed + lapsed.expired >= BATCH
+            counts["requeued"] += lapsed.requeued
+            counts["failed"] += lapsed.failed
+            counts["expired"] += lapsed.expired
+            counts["deleted"] += deleted
+        return counts
+
+    def _move_on(self, tx: Transaction, now: Moment) -> tuple[Lapsed, int]:
+        return move_on_lapsed(tx, now, self._policy), prune(tx, now, self._policy)
+
+
+class QueryWakeSweep:
+    """Looks whether the queries that somebody watches have changed, in case a hint was lost."""
+
+    name = "query_wake"
+    interval = POLL_SECONDS
+
+    def __init__(self, store: Store, hub: Hub) -> None:
+        self._store = store
+        self._hub = hub
+        self._seen: dict[str, tuple[str, str] | None] = {}
+
+    async def run_once(self) -> Mapping[str, int]:
+        """Publish the topics of what has changed."""
+        watched = [query_id for topic in self._hub.topics() if (query_id := query_of_topic(topic)) is not None]
+        if watched:
+            now = await self._store.read(self._look, watched)
+            self._hub.publish(
+                topic_of_query(query_id)
+                for query_id, seen in now.items()
+                if query_id in self._seen and self._seen[query_id] != seen
+            )
+            self._seen = now
+        return {}
+
+    def _look(self, tx: Transaction, _now: Moment, watched: list[str]) -> dict[str, tuple[str, str] | None]:
+        found = {query_id: find_query(tx, query_id) for query_id in watched}
+        return {
+            query_id: None if query is None else (query.status.value, query.updated_at)
+            for query_id, query in found.items()
+        }

@@ -1,0 +1,236 @@
+"""A desk where workers wait in line, first come first served; what they wait for is a Shelf's.
+
+The desk asks the database once on behalf of all who wait, so thousands may wait at the price of one: within the very
+transaction that brings something to take, and every second in case a hint was lost. Whoever has gone away gets nothing:
+what was taken for a waiter, but not handed to its transport, is put back.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Generic, Protocol, TypeVar
+
+from gateway.domain.moment import Moment
+from gateway.domain.refusals import RefusedError
+from gateway.store.port import Store, StoreUnavailableError, Transaction
+from gateway.waiting.hub import Hub
+from gateway.waiting.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, Heartbeat, shutting_down
+
+_log = logging.getLogger(__name__)
+
+
+class Request(Protocol):
+    """Somebody who waits."""
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The sites that the waiter serves; those with the same ones stand in one line."""
+        ...
+
+
+R = TypeVar("R", bound=Request)
+L = TypeVar("L")
+R_contra = TypeVar("R_contra", bound=Request, contravariant=True)
+
+
+class Shelf(Protocol[R_contra, L]):
+    """What a desk hands out: three operations of the database."""
+
+    @property
+    def topic(self) -> str:
+        """The topic of everything that may let a wait go on."""
+        ...
+
+    def open(self, tx: Transaction, now: Moment, request: R_contra, /) -> L | None:
+        """Begin a wait; return what the worker already has, or the next, or None."""
+        ...
+
+    def take(self, tx: Transaction, now: Moment, request: R_contra, /) -> L | None:
+        """Take the next for a worker that waits, or return None."""
+        ...
+
+    def put_back(self, tx: Transaction, now: Moment, request: R_contra, lease: L, /) -> object:
+        """Undo what was taken for a worker that has gone, unless it is not that any more."""
+        ...
+
+
+class _Waiter(Generic[R, L]):
+    __slots__ = ("future", "handed_over", "request")
+
+    def __init__(self, request: R) -> None:
+        self.request = request
+        self.handed_over = False
+        self.future: asyncio.Future[L] = asyncio.get_running_loop().create_future()
+
+
+class Handover(Generic[L]):
+    """A lease that waits to be handed to the transport."""
+
+    def __init__(self, waiter: "_Waiter[Any, L]") -> None:
+        self.lease = waiter.future.result()
+        self._waiter = waiter
+
+    def done(self) -> None:
+        """Say that the transport has it now; call this with nothing awaited between the two."""
+        self._waiter.handed_over = True
+
+
+class Desk(Generic[R, L]):
+    """Gives each waiting worker at most one lease. `run` must be running while anybody waits."""
+
+    def __init__(
+        self, store: Store, hub: Hub, shelf: Shelf[R, L], heartbeat_seconds: float = HEARTBEAT_SECONDS
+    ) -> None:
+        self._store = store
+        self._hub = hub
+        self._shelf = shelf
+        self._heartbeat_seconds = heartbeat_seconds
+        self._wake = hub.subscribe(shelf.topic)
+        self._look_topic = f"look: {shelf.topic}"
+        self._lines: dict[frozenset[str], dict[_Waiter[R, L], None]] = {}
+        self._errands: set[asyncio.Task[None]] = set()
+        store.follow(shelf.topic, self._serve)
+        store.follow(self._look_topic, self._serve)
+
+    async def run(self) -> None:
+        """Look every second whether something can be taken, in case a hint was lost; until the hub closes."""
+        with self._wake:
+            while not self._hub.closing:
+                if self._lines:
+                    await self._look()
+                await self._wake.wait(POLL_SECONDS if self._lines else None)
+            for line in self._lines.values():
+                for waiter in line:
+                    if not waiter.future.done():
+                        waiter.future.set_exception(shutting_down())
+
+    async def settle(self) -> None:
+        """Wait until every lease that nobody took has been given back."""
+        while self._errands:
+            await asyncio.gather(*self._errands, return_exceptions=True)
+
+    async def stream(self, request: R, wait: float) -> AsyncGenerator[Heartbeat | L]:
+        """Yield heartbeats for up to `wait` seconds, and the lease last if there is one.
+
+        Close the iterator when its consumer has gone (`contextlib.aclosing`). Raises RefusedError SHUTTING_DOWN when
+        the gateway stops, StoreUnavailableError when the database cannot write.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + wait
+        yield HEARTBEAT
+        async with self._line(request) as waiter:
+            while not waiter.future.done() and (left := deadline - clock()) > 0:
+                done, _ = await asyncio.wait({waiter.future}, timeout=min(self._heartbeat_seconds, left))
+                if not done and deadline - clock() > 0:
+                    yield HEARTBEAT
+            if waiter.future.done():
+                lease = waiter.future.result()
+                waiter.handed_over = True
+                yield lease
+
+    @asynccontextmanager
+    async def wait_for_lease(
+        self, request: R, wait: float, gone: "asyncio.Future[Any]"
+    ) -> AsyncGenerator[Handover[L] | None]:
+        """Give a lease if one comes within `wait` seconds, else None. The wait ends at once when `gone` is done.
+
+        The lease is given back on leaving, unless it was handed over. Raises as `stream` does.
+        """
+        deadline = asyncio.get_running_loop().time() + wait
+        async with self._line(request) as waiter:
+            left = max(0.0, deadline - asyncio.get_running_loop().time())
+            await asyncio.wait({waiter.future, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if waiter.future.done() and not gone.done():
+                yield Handover(waiter)
+            else:
+                yield None
+
+    @asynccontextmanager
+    async def _line(self, request: R) -> AsyncGenerator["_Waiter[R, L]"]:
+        """Stand in line, with the lease already there if one can be had at once."""
+        if self._hub.closing:
+            raise shutting_down()
+        hints = self._wake.count
+        lease = await self._open(request)
+        waiter: _Waiter[R, L] = _Waiter(request)
+        if lease is not None:
+            waiter.future.set_result(lease)
+        else:
+            nobody_waited = not self._lines
+            self._lines.setdefault(frozenset(request.sites), {})[waiter] = None
+            if nobody_waited or self._wake.count != hints:
+                self._wake.wake()
+        try:
+            yield waiter
+        finally:
+            self._leave(waiter)
+
+    def _leave(self, waiter: "_Waiter[R, L]") -> None:
+        self._drop(waiter)
+        if not waiter.future.done():
+            waiter.future.cancel()
+        elif not waiter.handed_over and not waiter.future.cancelled() and waiter.future.exception() is None:
+            self._send(self._put_back(waiter.request, waiter.future.result()))
+
+    def _drop(self, waiter: "_Waiter[R, L]") -> None:
+        sites = frozenset(waiter.request.sites)
+        line = self._lines.get(sites)
+        if line is not None:
+            line.pop(waiter, None)
+            if not line:
+                del self._lines[sites]
+
+    async def _open(self, request: R) -> L | None:
+        """Begin the wait. If the caller is cancelled meanwhile, what was leased for it is given back."""
+        opening = asyncio.ensure_future(self._store.write(self._shelf.open, request))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            self._send(self._put_back_when_known(request, opening))
+            raise
+
+    async def _look(self) -> None:
+        try:
+            await self._store.write(lambda tx, _now: tx.hint(self._look_topic))
+        except StoreUnavailableError as error:
+            _log.warning("nothing can be leased now: %s", error)
+
+    def _serve(self, tx: Transaction, now: Moment) -> Callable[[], None] | None:
+        """Take for those first in line, within a transaction; return what hands it over after the commit."""
+        taken: list[tuple[_Waiter[R, L], L]] = []
+        if not self._hub.closing:
+            for line in self._lines.values():
+                for waiter in line:
+                    lease = self._shelf.take(tx, now, waiter.request)
+                    if lease is None:
+                        break
+                    taken.append((waiter, lease))
+        return (lambda: self._deliver(taken)) if taken else None
+
+    def _deliver(self, taken: "list[tuple[_Waiter[R, L], L]]") -> None:
+        for waiter, lease in taken:
+            if waiter.future.done():
+                self._send(self._put_back(waiter.request, lease))
+            else:
+                waiter.future.set_result(lease)
+            self._drop(waiter)
+
+    async def _put_back_when_known(self, request: R, opening: "asyncio.Future[L | None]") -> None:
+        lease = await opening
+        if lease is not None:
+            await self._put_back(request, lease)
+
+    async def _put_back(self, request: R, lease: L) -> None:
+        await self._store.write(self._shelf.put_back, request, lease)
+
+    def _send(self, errand: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._run_errand(errand))
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+
+    async def _run_errand(self, errand: Coroutine[Any, Any, None]) -> None:
+        try:
+            await errand
+        except (StoreUnavailableError, RefusedError) as error:
+            _log.warning("a lease that nobody took could not be given back, it will expire: %s", error)

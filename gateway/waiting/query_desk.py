@@ -1,0 +1,33 @@
+"""The desk where workers wait for queries (specification, section 6)."""
+
+from typing import TypeAlias
+
+from gateway.domain.moment import Moment
+from gateway.domain.queries import QueryLease, QueryLeaseRequest, QueryPolicy
+from gateway.queries.lease import give_back_query, open_query_lease, take_next_query
+from gateway.queries.topics import QUERIES
+from gateway.store.port import Transaction
+from gateway.waiting.desk import Desk
+
+QueryDesk: TypeAlias = Desk[QueryLeaseRequest, QueryLease]
+
+
+class QueryShelf:
+    """What the desk hands out: queries, any number at once."""
+
+    topic = QUERIES
+
+    def __init__(self, policy: QueryPolicy) -> None:
+        self._policy = policy
+
+    def open(self, tx: Transaction, now: Moment, request: QueryLeaseRequest) -> QueryLease | None:
+        """Begin a wait: a query of the session whose answer was lost, or the next query."""
+        return open_query_lease(tx, now, self._policy, request)
+
+    def take(self, tx: Transaction, now: Moment, request: QueryLeaseRequest) -> QueryLease | None:
+        """Lease the next query."""
+        return take_next_query(tx, now, self._policy, request)
+
+    def put_back(self, tx: Transaction, now: Moment, _request: QueryLeaseRequest, lease: QueryLease) -> bool:
+        """Undo a lease that was never handed over."""
+        return give_back_query(tx, now, lease.query_id, lease.attempt)
