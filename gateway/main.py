@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +19,12 @@ from gateway.api.services.operations import OperationsService
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
 from gateway.clock import SystemTime, load_clock, system_time
+from gateway.domain.models import Policy
 from gateway.orders.start import resume_after_start
 from gateway.settings import PREFIX, Settings, SettingsError
+from gateway.store.port import Store
 from gateway.store.sqlite.engine import SqliteStore, open_database
+from gateway.sweeps.alert_webhook import AlertWebhookSweep
 from gateway.sweeps.alerts import AlertSweep
 from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
@@ -61,7 +64,7 @@ async def run_gateway(
         desk = LeaseDesk(store, hub, OrderShelf(policy, _new_token))
         sweeps: list[Sweep] = [
             ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
-            AlertSweep(store, settings.sweep_interval_seconds),
+            *_alert_sweeps(store, policy, settings),
             WakeSweep(store, hub),
         ]
         server = GrpcServer(
@@ -106,6 +109,13 @@ async def _first(stop: asyncio.Event, fatal: asyncio.Future[BaseException]) -> N
     either: set[asyncio.Future[Any]] = {stopping, fatal}
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
+
+
+def _alert_sweeps(store: Store, policy: Policy, settings: Settings) -> Iterator[Sweep]:
+    interval, url = settings.sweep_interval_seconds, settings.alert_webhook_url
+    yield AlertSweep(store, policy, interval, has_webhook=url is not None)
+    if url is not None:
+        yield AlertWebhookSweep(store, url.get_secret_value(), interval)
 
 
 def _authenticator(settings: Settings) -> Authenticator:

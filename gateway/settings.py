@@ -8,7 +8,9 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from gateway.domain.fields import callback_url
 from gateway.domain.models import LeaseScope, Policy
+from gateway.domain.refusals import RefusedError
 
 PREFIX = "RAKUTEN_"
 
@@ -44,6 +46,17 @@ Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
 Port = Annotated[int, Field(ge=0, le=65_535)]
 
 
+def _web_address(url: SecretStr) -> SecretStr:
+    try:
+        callback_url("", url.get_secret_value())
+    except RefusedError:
+        raise ValueError("must be an absolute http or https URL in printable ASCII") from None
+    return url
+
+
+WebhookUrl = Annotated[SecretStr, AfterValidator(_web_address)]
+
+
 class Settings(BaseSettings):
     """Every setting of the gateway; `.env.example` lists them with their meaning."""
 
@@ -52,6 +65,14 @@ class Settings(BaseSettings):
     gateway_host: str = Field("127.0.0.1", description="Address to listen on; another than loopback needs a token.")
     gateway_grpc_port: Port = Field(31110, description="Port for gRPC; 0 takes a free one, told at start.")
     gateway_db_path: Path = Field(Path("data/gateway.db"), description="The database file; one process each.")
+    backup_dir: Path = Field(
+        Path("data/backups"), description="Where online backups are put, readable by the owner only."
+    )
+    retention_days: Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)] = Field(
+        0,
+        description="Days after which the intent of an ended task is dropped; its key and a digest stay for ever, so a "
+        "resubmission is still known. 0: never.",
+    )
     sites: Names = Field(("rakuten",), description="Sites that tasks may name, comma-separated.")
     lease_scope: LeaseScope = Field(
         LeaseScope.GLOBAL, description="One task in execution in all (global), or one a site (site)."
@@ -69,6 +90,10 @@ class Settings(BaseSettings):
     max_intent_bytes: int = Field(262_144, ge=1_024, le=2_097_152, description="The largest intent, in bytes.")
     worker_offline_alert_seconds: Seconds = Field(300, description="Silence after which a worker counts as offline.")
     task_unclaimed_alert_seconds: Seconds = Field(600, description="Queue time after which a task counts as waiting.")
+    alert_webhook_url: WebhookUrl | None = Field(
+        None,
+        description="Where every alert raised or cleared is posted as JSON. It may hold a key, so it is masked.",
+    )
     api_token: Tokens = Field((), description="Tokens for every role, comma-separated for rotation.")
     upstream_token: Tokens = Field((), description="Tokens for upstream services.")
     worker_token: Tokens = Field((), description="Tokens for workers.")

@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class AlertSweep:
-    """Raises and clears what the service clock tells, then logs; each alert is logged once when raised, once cleared."""
+    """Raises and clears what the service clock tells; logs each alert once when raised and once when cleared."""
 
     name = "alerts"
 

@@ -21,7 +21,7 @@ from connectrpc.protocol import ProtocolType
 from connectrpc.server import ConnectASGIApplication, ConnectWSGIApplication, DEFAULT_READ_MAX_BYTES, Endpoint, EndpointSync
 from pyqwest import Client, SyncClient
 
-from .operations_pb2 import CreateBackupRequest, CreateBackupResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, ListAlertsRequest, ListAlertsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
+from .operations_pb2 import ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, ListAlertsRequest, ListAlertsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -79,7 +79,8 @@ class OperationsService(Protocol):
         Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
         impossible, or after the settle time.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT; PERMIT_NOT_SETTLED with retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
+        retry_after).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -134,6 +135,15 @@ class OperationsService(Protocol):
         Alerts, newest first.
 
         Refusals: INVALID_ARGUMENT.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def clear_alert(self, request: ClearAlertRequest, ctx: RequestContext[ClearAlertRequest, ClearAlertResponse], /) -> ClearAlertResponse:
+        """
+        Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
+
+        Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -314,6 +324,17 @@ class OperationsServiceASGIApplication(ConnectASGIApplication[OperationsService]
                         stream_type=StreamType.UNARY,
                     ),
                     function=svc.list_alerts,
+                ),
+                "/ordergateway.v1.OperationsService/ClearAlert": Endpoint.unary(
+                    method=MethodInfo(
+                        name="ClearAlert",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ClearAlertRequest,
+                        output=ClearAlertResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.clear_alert,
                 ),
                 "/ordergateway.v1.OperationsService/ListCallbacks": Endpoint.unary(
                     method=MethodInfo(
@@ -516,7 +537,8 @@ class OperationsServiceClient(ConnectClient):
         Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
         impossible, or after the settle time.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT; PERMIT_NOT_SETTLED with retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
+        retry_after).
         """
         return await self.execute_unary(
             request=request,
@@ -710,6 +732,32 @@ class OperationsServiceClient(ConnectClient):
             timeout_ms=timeout_ms,
             use_get=use_get,
         )
+    async def clear_alert(
+        self,
+        request: ClearAlertRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> ClearAlertResponse:
+        """
+        Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
+
+        Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ClearAlert",
+                service_name="ordergateway.v1.OperationsService",
+                input=ClearAlertRequest,
+                output=ClearAlertResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
     async def list_callbacks(
         self,
         request: ListCallbacksRequest,
@@ -855,7 +903,8 @@ class OperationsServiceSync(Protocol):
         Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
         impossible, or after the settle time.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT; PERMIT_NOT_SETTLED with retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
+        retry_after).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -910,6 +959,15 @@ class OperationsServiceSync(Protocol):
         Alerts, newest first.
 
         Refusals: INVALID_ARGUMENT.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def clear_alert(self, request: ClearAlertRequest, ctx: RequestContext[ClearAlertRequest, ClearAlertResponse], /) -> ClearAlertResponse:
+        """
+        Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
+
+        Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -1088,6 +1146,17 @@ class OperationsServiceWSGIApplication(ConnectWSGIApplication):
                         stream_type=StreamType.UNARY,
                     ),
                     function=service.list_alerts,
+                ),
+                "/ordergateway.v1.OperationsService/ClearAlert": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="ClearAlert",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ClearAlertRequest,
+                        output=ClearAlertResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.clear_alert,
                 ),
                 "/ordergateway.v1.OperationsService/ListCallbacks": EndpointSync.unary(
                     method=MethodInfo(
@@ -1290,7 +1359,8 @@ class OperationsServiceClientSync(ConnectClientSync):
         Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
         impossible, or after the settle time.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT; PERMIT_NOT_SETTLED with retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
+        retry_after).
         """
         return self.execute_unary(
             request=request,
@@ -1483,6 +1553,32 @@ class OperationsServiceClientSync(ConnectClientSync):
             headers=headers,
             timeout_ms=timeout_ms,
             use_get=use_get,
+        )
+    def clear_alert(
+        self,
+        request: ClearAlertRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> ClearAlertResponse:
+        """
+        Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
+
+        Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ClearAlert",
+                service_name="ordergateway.v1.OperationsService",
+                input=ClearAlertRequest,
+                output=ClearAlertResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
         )
     def list_callbacks(
         self,

@@ -1122,6 +1122,56 @@ class ListAlertsResponse(_message.Message):
 Global___ListAlertsResponse: _TypeAlias = ListAlertsResponse  # noqa: Y015
 
 @_typing.final
+class ClearAlertRequest(_message.Message):
+    """Which alert, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALERT_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    alert_id: _builtins.int
+    """Its number. Required."""
+    reason: _builtins.str
+    """Why, 1 to 1,000 characters. Required."""
+    def __init__(
+        self,
+        *,
+        alert_id: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alert_id", b"alert_id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClearAlertRequest: _TypeAlias = ClearAlertRequest  # noqa: Y015
+
+@_typing.final
+class ClearAlertResponse(_message.Message):
+    """The alert after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALERT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def alert(self) -> Global___Alert:
+        """The alert, cleared."""
+
+    def __init__(
+        self,
+        *,
+        alert: Global___Alert | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["alert", b"alert"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alert", b"alert"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClearAlertResponse: _TypeAlias = ClearAlertResponse  # noqa: Y015
+
+@_typing.final
 class Callback(_message.Message):
     """A callback in the outbox."""
 

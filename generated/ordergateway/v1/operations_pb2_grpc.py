@@ -98,6 +98,11 @@ class OperationsServiceStub:
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.ListAlertsRequest.SerializeToString,
                 response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListAlertsResponse.FromString,
                 _registered_method=True)
+        self.ClearAlert = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/ClearAlert',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.ClearAlertRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ClearAlertResponse.FromString,
+                _registered_method=True)
         self.ListCallbacks = channel.unary_unary(
                 '/ordergateway.v1.OperationsService/ListCallbacks',
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.ListCallbacksRequest.SerializeToString,
@@ -165,7 +170,8 @@ class OperationsServiceServicer:
         """Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
         impossible, or after the settle time.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT; PERMIT_NOT_SETTLED with retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
+        retry_after).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -227,6 +233,16 @@ class OperationsServiceServicer:
         """Alerts, newest first.
 
         Refusals: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ClearAlert(self, request, context):
+        """Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
+
+        Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -330,6 +346,11 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     servicer.ListAlerts,
                     request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListAlertsRequest.FromString,
                     response_serializer=ordergateway_dot_v1_dot_operations__pb2.ListAlertsResponse.SerializeToString,
+            ),
+            'ClearAlert': grpc.unary_unary_rpc_method_handler(
+                    servicer.ClearAlert,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ClearAlertRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.ClearAlertResponse.SerializeToString,
             ),
             'ListCallbacks': grpc.unary_unary_rpc_method_handler(
                     servicer.ListCallbacks,
@@ -680,6 +701,33 @@ class OperationsService:
             '/ordergateway.v1.OperationsService/ListAlerts',
             ordergateway_dot_v1_dot_operations__pb2.ListAlertsRequest.SerializeToString,
             ordergateway_dot_v1_dot_operations__pb2.ListAlertsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ClearAlert(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/ClearAlert',
+            ordergateway_dot_v1_dot_operations__pb2.ClearAlertRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.ClearAlertResponse.FromString,
             options,
             channel_credentials,
             insecure,

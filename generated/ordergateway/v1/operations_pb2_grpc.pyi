@@ -71,7 +71,8 @@ class OperationsServiceStub:
     """Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
     impossible, or after the settle time.
 
-    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT; PERMIT_NOT_SETTLED with retry_after).
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
+    retry_after).
     """
     ExpireOrder: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ExpireOrderRequest, _operations_pb2.ExpireOrderResponse]
     """Ends the lease of a worker that is known to be dead; the task is stale.
@@ -104,6 +105,12 @@ class OperationsServiceStub:
     """Alerts, newest first.
 
     Refusals: INVALID_ARGUMENT.
+    """
+    ClearAlert: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ClearAlertRequest, _operations_pb2.ClearAlertResponse]
+    """Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+    callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
+
+    Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
     """
     ListCallbacks: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListCallbacksRequest, _operations_pb2.ListCallbacksResponse]
     """Callbacks, newest first.
@@ -156,7 +163,8 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     """Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
     impossible, or after the settle time.
 
-    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT; PERMIT_NOT_SETTLED with retry_after).
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
+    retry_after).
     """
     ExpireOrder: _aio.UnaryUnaryMultiCallable[_operations_pb2.ExpireOrderRequest, _operations_pb2.ExpireOrderResponse]  # type: ignore[assignment]
     """Ends the lease of a worker that is known to be dead; the task is stale.
@@ -189,6 +197,12 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     """Alerts, newest first.
 
     Refusals: INVALID_ARGUMENT.
+    """
+    ClearAlert: _aio.UnaryUnaryMultiCallable[_operations_pb2.ClearAlertRequest, _operations_pb2.ClearAlertResponse]  # type: ignore[assignment]
+    """Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+    callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
+
+    Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
     """
     ListCallbacks: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListCallbacksRequest, _operations_pb2.ListCallbacksResponse]  # type: ignore[assignment]
     """Callbacks, newest first.
@@ -268,7 +282,8 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
         impossible, or after the settle time.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT; PERMIT_NOT_SETTLED with retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
+        retry_after).
         """
 
     @_abc_1.abstractmethod
@@ -343,6 +358,18 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Alerts, newest first.
 
         Refusals: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def ClearAlert(
+        self,
+        request: _operations_pb2.ClearAlertRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.ClearAlertResponse, _abc.Awaitable[_operations_pb2.ClearAlertResponse]]:
+        """Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
+
+        Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
         """
 
     @_abc_1.abstractmethod
