@@ -11,7 +11,7 @@ from grpc_reflection.v1alpha import reflection
 
 from gateway.api.admission import Admission
 from gateway.api.call import methods_of
-from gateway.api.grpc.guard import Guard
+from gateway.api.grpc.guard import REFLECTION_METHOD, Guard
 from gateway.api.services import Services
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
@@ -59,9 +59,10 @@ class GrpcServer:
             )
             self._names.append(descriptor.full_name)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection(
-            [*self._names, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME],
-            self._server,
+        shown = [*self._names, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME]
+        handler = self._guard.reflection_handler(reflection.aio.ReflectionServicer(shown))
+        self._server.add_generic_rpc_handlers(
+            [grpc.method_handlers_generic_handler(reflection.SERVICE_NAME, {REFLECTION_METHOD: handler})]
         )
 
     async def start(self, host: str, port: int, tls: TlsFiles | None) -> None:
