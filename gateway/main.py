@@ -15,22 +15,27 @@ from gateway.api.admission import Admission
 from gateway.api.auth import EVERY_ROLE, Authenticator, Role
 from gateway.api.grpc.server import GrpcServer, TlsFiles
 from gateway.api.services import Services
+from gateway.api.services.account_queries import AccountQueryService
 from gateway.api.services.operations import OperationsService
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
+from gateway.api.services.query_leases import QueryLeaseService
 from gateway.clock import SystemTime, load_clock, system_time
 from gateway.domain.models import Policy
 from gateway.orders.start import resume_after_start
+from gateway.queries.start import resume_queries_after_start
 from gateway.settings import PREFIX, Settings, SettingsError
 from gateway.store.port import Store
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from gateway.sweeps.alert_webhook import AlertWebhookSweep
 from gateway.sweeps.alerts import AlertSweep
 from gateway.sweeps.expire import ExpireSweep
+from gateway.sweeps.queries import QuerySweep, QueryWakeSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep
 from gateway.waiting.hub import Hub
 from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
+from gateway.waiting.query_desk import QueryDesk, QueryShelf
 
 STOP_SECONDS: Final = 5.0
 """How long running calls may go on after the stop; waits end at once."""
@@ -51,6 +56,7 @@ async def run_gateway(
     """
     tls = _read_tls(settings)
     policy = settings.policy()
+    query_policy = settings.query_policy()
     hub = Hub()
     fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
     database = open_database(settings.gateway_db_path)
@@ -61,16 +67,29 @@ async def run_gateway(
         started = await store.write(
             resume_after_start, policy, clock_continues=clock.continues, wall_utc=clock.wall_utc()
         )
+        await store.write(
+            resume_queries_after_start,
+            query_policy,
+            clock_continues=clock.continues,
+            wall_utc=clock.wall_utc(),
+        )
+        query_desk = QueryDesk(store, hub, QueryShelf(query_policy))
         desk = LeaseDesk(store, hub, OrderShelf(policy, _new_token))
         sweeps: list[Sweep] = [
             ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
             *_alert_sweeps(store, policy, settings),
             WakeSweep(store, hub),
+            QuerySweep(store, query_policy, settings.sweep_interval_seconds),
+            QueryWakeSweep(store, hub),
         ]
         server = GrpcServer(
             Services(
                 orders=OrderService(store, hub, policy, _new_task_id),
                 order_leases=OrderLeaseService(store, desk, policy, _new_token),
+                account_queries=AccountQueryService(store, hub, query_policy, _new_query_id),
+                query_leases=QueryLeaseService(
+                    store, query_desk, query_policy, lambda _tx, _now, _query, _result: None
+                ),
                 operations=OperationsService(store, policy),
             ),
             Admission(_authenticator(settings)),
@@ -80,7 +99,7 @@ async def run_gateway(
         except RuntimeError as error:
             where = f"{settings.gateway_host}:{settings.gateway_grpc_port}"
             raise SettingsError(f"{PREFIX}GATEWAY_GRPC_PORT: {where} cannot be listened on (in use?)") from error
-        background = [asyncio.create_task(work) for work in (desk.run(), *map(run_sweep, sweeps))]
+        background = [asyncio.create_task(work) for work in (desk.run(), query_desk.run(), *map(run_sweep, sweeps))]
         try:
             for warning in settings.unusual():
                 _log.warning("%s", warning)
@@ -98,6 +117,7 @@ async def run_gateway(
             await asyncio.gather(*background, return_exceptions=True)
             if not fatal.done():
                 await desk.settle()
+                await query_desk.settle()
                 await store.write(clock.save)
         if fatal.done():
             raise FatalStoreError(f"a commit failed with an unknown outcome: {fatal.result()}") from fatal.result()
@@ -155,3 +175,7 @@ def _new_token() -> str:
 
 def _new_task_id() -> str:
     return f"t-{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(8)}"
+
+
+def _new_query_id() -> str:
+    return f"aq-{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(8)}"

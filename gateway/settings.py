@@ -10,9 +10,13 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from gateway.domain.fields import callback_url
 from gateway.domain.models import LeaseScope, Policy
+from gateway.domain.queries import QueryPolicy
 from gateway.domain.refusals import RefusedError
 
 PREFIX = "RAKUTEN_"
+
+MAX_PARAMS_BYTES = 262_144
+"""The largest parameters of a query, in bytes (account_queries.proto)."""
 
 
 class SettingsError(Exception):
@@ -90,6 +94,15 @@ class Settings(BaseSettings):
     max_intent_bytes: int = Field(262_144, ge=1_024, le=2_097_152, description="The largest intent, in bytes.")
     worker_offline_alert_seconds: Seconds = Field(300, description="Silence after which a worker counts as offline.")
     task_unclaimed_alert_seconds: Seconds = Field(600, description="Queue time after which a task counts as waiting.")
+    query_lease_ttl_seconds: Seconds = Field(
+        180, description="How long a query lease lives; then the query is handed out again."
+    )
+    query_ttl_seconds: Seconds = Field(900, description="Age from which an unanswered query is expired.")
+    query_max_attempts: int = Field(3, ge=1, le=100, description="How often a query is handed out; then it has failed.")
+    query_retention_seconds: Seconds = Field(604_800, description="How long an ended query is kept.")
+    query_result_max_bytes: int = Field(
+        1_048_576, ge=1_024, le=3_145_728, description="The largest result of a query, in bytes of JSON."
+    )
     alert_webhook_url: WebhookUrl | None = Field(
         None,
         description="Where every alert raised or cleared is posted as JSON. It may hold a key, so it is masked.",
@@ -139,6 +152,19 @@ class Settings(BaseSettings):
             task_unclaimed_after=timedelta(seconds=self.task_unclaimed_alert_seconds),
         )
 
+    def query_policy(self) -> QueryPolicy:
+        """Return what the rules of account queries need of the settings."""
+        return QueryPolicy(
+            sites=self.sites,
+            lease_ttl=timedelta(seconds=self.query_lease_ttl_seconds),
+            lifetime=timedelta(seconds=self.query_ttl_seconds),
+            max_attempts=self.query_max_attempts,
+            retention=timedelta(seconds=self.query_retention_seconds),
+            longest_wait=timedelta(seconds=self.lease_max_wait_seconds),
+            max_params_bytes=MAX_PARAMS_BYTES,
+            max_result_bytes=self.query_result_max_bytes,
+        )
+
     def unusual(self) -> list[str]:
         """Return a sentence for each value that works but is probably not meant."""
         told = []
@@ -148,6 +174,8 @@ class Settings(BaseSettings):
             told.append(
                 f"{PREFIX}PERMIT_TTL_SECONDS is longer than {PREFIX}LEASE_TTL_SECONDS: a permit outlives its lease"
             )
+        if self.query_lease_ttl_seconds > self.query_ttl_seconds:
+            told.append(f"{PREFIX}QUERY_LEASE_TTL_SECONDS is longer than {PREFIX}QUERY_TTL_SECONDS: no second attempt")
         if self.permit_settle_seconds < 600:  # noqa: PLR2004 - the delay that the site's order list is known to have
             told.append(f"{PREFIX}PERMIT_SETTLE_SECONDS is below 600: a shop's order list may lag about ten minutes")
         if not self.has_token:

@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2
 from ordergateway.v1 import errors_pb2
 
 from gateway.api.convert import task_status_to
+from gateway.api.query_convert import query_status_to
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 from gateway.store.port import StoreUnavailableError
 
@@ -82,6 +83,7 @@ def detail_of(refusal: Refusal) -> errors_pb2.ErrorDetail:
             for violation in refusal.violations
         ],
         current_status=task_status_to(refusal.current_status),
+        current_query_status=query_status_to(refusal.current_query_status),
         allowed=refusal.allowed,
         recorded_late=refusal.recorded_late,
         retry_after=retry_after,

@@ -79,7 +79,7 @@ def reclaim_request(request: order_leases_pb2.ReclaimOrderRequest, policy: Polic
 
 def wait_of(request: order_leases_pb2.LeaseOrdersRequest, policy: Policy) -> timedelta:
     """Check how long to wait."""
-    given = _timedelta("wait", request.wait) if request.HasField("wait") else None
+    given = timedelta_of("wait", request.wait) if request.HasField("wait") else None
     return fields.wait("wait", given, longest=policy.longest_wait, default=_DEFAULT_WAIT)
 
 
@@ -184,7 +184,7 @@ def _required_state(number: int) -> OrderState:
 def _verification(message: order_leases_pb2.Verification) -> Verification:
     if message.verdict not in _VERDICTS:
         raise invalid("verification.verdict", "is required: not_ordered, ordered or unknown")
-    begun_at = _timedelta("verification.begun_at_lease_age", message.begun_at_lease_age)
+    begun_at = timedelta_of("verification.begun_at_lease_age", message.begun_at_lease_age)
     if not message.HasField("begun_at_lease_age") or begun_at < timedelta(0):
         raise invalid("verification.begun_at_lease_age", "is required and must not be negative")
     return Verification(
@@ -195,7 +195,8 @@ def _verification(message: order_leases_pb2.Verification) -> Verification:
     )
 
 
-def _timedelta(field: str, message: duration_pb2.Duration) -> timedelta:
+def timedelta_of(field: str, message: duration_pb2.Duration) -> timedelta:
+    """Read a duration."""
     try:
         return message.ToTimedelta()
     except (ValueError, OverflowError):

@@ -1,7 +1,7 @@
 """Account queries (specification, section 6): their vocabulary, the one rule of a lapsed lease, their values.
 
-Reading has no side effect, so what happens to a lapsed lease is the opposite of what happens to an order's; nothing here
-is shared with the order queue (docs/two-queues.md).
+Reading has no side effect, so what happens to a lapsed lease is the opposite of what happens to an order's; nothing
+here is shared with the order queue (docs/two-queues.md).
 """
 
 from dataclasses import dataclass

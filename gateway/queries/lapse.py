@@ -64,9 +64,7 @@ def lapse(tx: Transaction, now: Moment, policy: QueryPolicy, query: Query) -> Qu
 
 def prune(tx: Transaction, now: Moment, policy: QueryPolicy) -> int:
     """Delete up to BATCH queries that ended longer ago than their retention; return how many."""
-    return tx.change(
-        "queries_prune", completed_before_us=now.elapsed_us - microseconds(policy.retention), count=BATCH
-    )
+    return tx.change("queries_prune", completed_before_us=now.elapsed_us - microseconds(policy.retention), count=BATCH)
 
 
 def _expire(tx: Transaction, now: Moment, query: Query) -> None:

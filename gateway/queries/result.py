@@ -57,8 +57,7 @@ def _attempt_of(tx: Transaction, query: Query, told: QueryOutcome) -> int | Refu
             return _refuse(query, f"{told.worker_id} has not held attempt {told.attempt}")
         return told.attempt
     attempts = [
-        row["attempt"]
-        for row in tx.all("query_attempts_of_worker", query_id=query.query_id, worker_id=told.worker_id)
+        row["attempt"] for row in tx.all("query_attempts_of_worker", query_id=query.query_id, worker_id=told.worker_id)
     ]
     if len(attempts) == 1:
         only: int = attempts[0]

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from google.protobuf.descriptor import ServiceDescriptor
-from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
+from ordergateway.v1 import account_queries_pb2, operations_pb2, order_leases_pb2, orders_pb2, query_leases_pb2
 
+from gateway.api.services.account_queries import AccountQueryService
 from gateway.api.services.operations import OperationsService
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
+from gateway.api.services.query_leases import QueryLeaseService
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +23,14 @@ class Services:
 
     orders: OrderService
     order_leases: OrderLeaseService
+    account_queries: AccountQueryService
+    query_leases: QueryLeaseService
     operations: OperationsService
 
     def offered(self) -> Iterator[tuple[ServiceDescriptor, object]]:
         """Yield each service with its place in the contract."""
         yield orders_pb2.DESCRIPTOR.services_by_name["OrderService"], self.orders
         yield order_leases_pb2.DESCRIPTOR.services_by_name["OrderLeaseService"], self.order_leases
+        yield account_queries_pb2.DESCRIPTOR.services_by_name["AccountQueryService"], self.account_queries
+        yield query_leases_pb2.DESCRIPTOR.services_by_name["QueryLeaseService"], self.query_leases
         yield operations_pb2.DESCRIPTOR.services_by_name["OperationsService"], self.operations

@@ -1,0 +1,74 @@
+"""AccountQueryService: queries for upstream services; account_queries.proto says what each method does and refuses."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+
+from ordergateway.v1 import account_queries_pb2
+
+from gateway.api import query_convert, query_requests
+from gateway.api.answers import accepted, heartbeat
+from gateway.api.call import Call
+from gateway.api.requests import make_page_token, page_token
+from gateway.domain import fields
+from gateway.domain.queries import QueryPolicy
+from gateway.queries.read import get_query, list_queries
+from gateway.queries.submit import submit_query
+from gateway.store.port import Store
+from gateway.waiting.hub import Hub
+from gateway.waiting.query_watch import watch_query
+from gateway.waiting.stream import Heartbeat
+
+
+class AccountQueryService:
+    """The methods of the service, free of any transport."""
+
+    def __init__(self, store: Store, hub: Hub, policy: QueryPolicy, new_query_id: Callable[[], str]) -> None:
+        self._store = store
+        self._hub = hub
+        self._policy = policy
+        self._new_query_id = new_query_id
+
+    async def submit_query(
+        self, request: account_queries_pb2.SubmitQueryRequest, call: Call
+    ) -> account_queries_pb2.SubmitQueryResponse:
+        """File a query."""
+        wanted = query_requests.query_submission(request, self._policy, self._new_query_id, call.traceparent)
+        done = await self._store.write(submit_query, self._policy, wanted)
+        return account_queries_pb2.SubmitQueryResponse(
+            query_id=done.query_id, status=query_convert.query_status_to(done.status), created=done.created
+        )
+
+    async def get_query(
+        self, request: account_queries_pb2.GetQueryRequest, call: Call
+    ) -> account_queries_pb2.GetQueryResponse:
+        """Return one query with its result."""
+        query_id = fields.key("query_id", request.query_id)
+        found = accepted(await self._store.read(get_query, query_id))
+        return account_queries_pb2.GetQueryResponse(query=query_convert.query_detail_message(found))
+
+    async def list_queries(
+        self, request: account_queries_pb2.ListQueriesRequest, call: Call
+    ) -> account_queries_pb2.ListQueriesResponse:
+        """Return one page of queries."""
+        status = query_requests.query_status("status", request.status)
+        kind = query_requests.query_kind("kind", request.kind)
+        filters = ["queries", status or "", kind or ""]
+        below = page_token(request.page_token, filters)
+        size = fields.page_size("page_size", request.page_size)
+        page = await self._store.read(list_queries, status, kind, below, size)
+        return account_queries_pb2.ListQueriesResponse(
+            queries=[query_convert.query_message(query) for query in page.queries],
+            next_page_token=make_page_token(page.next_row, filters),
+        )
+
+    async def watch_query(
+        self, request: account_queries_pb2.WatchQueryRequest, call: Call
+    ) -> AsyncIterator[account_queries_pb2.WatchQueryResponse]:
+        """Follow one query until it ends."""
+        query_id = fields.key("query_id", request.query_id)
+        async with aclosing(watch_query(self._store, self._hub, query_id)) as changes:
+            async for change in changes:
+                if isinstance(change, Heartbeat):
+                    yield account_queries_pb2.WatchQueryResponse(heartbeat=heartbeat())
+                else:
+                    yield account_queries_pb2.WatchQueryResponse(query=query_convert.query_detail_message(change))

@@ -1,0 +1,48 @@
+"""QueryLeaseService: query leases for workers; query_leases.proto says what each method does and refuses."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+from ordergateway.v1 import query_leases_pb2
+
+from gateway.api import query_convert, query_requests
+from gateway.api.answers import accepted, heartbeat
+from gateway.api.call import Call
+from gateway.domain.queries import QueryPolicy
+from gateway.queries.result import Observer, report_result
+from gateway.store.port import Store
+from gateway.waiting.query_desk import QueryDesk
+from gateway.waiting.stream import Heartbeat
+
+
+class QueryLeaseService:
+    """The methods of the service, free of any transport. `on_success` sees every result as it is taken."""
+
+    def __init__(self, store: Store, desk: QueryDesk, policy: QueryPolicy, on_success: Observer) -> None:
+        self._store = store
+        self._desk = desk
+        self._policy = policy
+        self._on_success = on_success
+
+    async def lease_queries(
+        self, request: query_leases_pb2.LeaseQueriesRequest, call: Call
+    ) -> AsyncIterator[query_leases_pb2.LeaseQueriesResponse]:
+        """Wait for a query."""
+        wanted = query_requests.query_lease_request(request, self._policy)
+        wait = query_requests.query_wait(request, self._policy)
+        async with aclosing(self._desk.stream(wanted, wait.total_seconds())) as events:
+            async for event in events:
+                if isinstance(event, Heartbeat):
+                    yield query_leases_pb2.LeaseQueriesResponse(heartbeat=heartbeat())
+                else:
+                    yield query_leases_pb2.LeaseQueriesResponse(lease=query_convert.query_lease_message(event))
+
+    async def report_query_result(
+        self, request: query_leases_pb2.ReportQueryResultRequest, call: Call
+    ) -> query_leases_pb2.ReportQueryResultResponse:
+        """Take the result of one attempt."""
+        told = query_requests.query_outcome(request, self._policy)
+        status = accepted(await self._store.write(report_result, self._policy, told, self._on_success))
+        return query_leases_pb2.ReportQueryResultResponse(
+            query_id=told.query_id, status=query_convert.query_status_to(status)
+        )
