@@ -36,14 +36,15 @@ def size_of(png: bytes | None) -> tuple[int, int]:
     return width, height
 
 
-def running_browser() -> psutil.Process:
-    """The browser itself, not one of its helpers, which have a --type."""
+def running_browsers() -> set[psutil.Process]:
+    """The browsers of this process, without their helpers, which have a --type."""
+    browsers = set()
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             command = child.cmdline()
             if "--headless" in command and not any(part.startswith("--type") for part in command):
-                return child
-    raise AssertionError("no browser is running")
+                browsers.add(child)
+    return browsers
 
 
 @needs_browser
@@ -130,9 +131,11 @@ async def test_odd_bytes_are_drawn(camera: Screenshots) -> None:
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_dead_browser_is_replaced(camera: Screenshots) -> None:
     await camera.capture(PAGE, "")
-    browser = running_browser()
-    browser.kill()
-    await asyncio.to_thread(psutil.wait_procs, [browser], 10)
+    browsers = running_browsers()
+    assert browsers
+    for browser in browsers:
+        browser.kill()
+    await asyncio.to_thread(psutil.wait_procs, browsers, 10)
     size_of(await camera.capture(PAGE, ""))
 
 
@@ -140,9 +143,10 @@ async def test_a_dead_browser_is_replaced(camera: Screenshots) -> None:
 async def test_a_frozen_browser_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screenshots, "CLOSE_SECONDS", 1)
     shots = Screenshots(timeout_seconds=20)
+    others = running_browsers()
     try:
         await shots.capture(PAGE, "")
-        browser = running_browser()
+        (browser,) = running_browsers() - others
         browser.suspend()
         shots._timeout = 1
         assert await asyncio.wait_for(shots.capture(PAGE, ""), 15) is None

@@ -59,8 +59,10 @@ async def serve_shop(shop: Shop, host: str, port: int, on_ready: Callable[[str],
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            date_header=False,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         ),
+        shop.closing,
         lambda: on_ready(url) if on_ready else None,
     )
     serving = asyncio.create_task(server.serve(sockets=[listener]))
@@ -68,7 +70,6 @@ async def serve_shop(shop: Shop, host: str, port: int, on_ready: Callable[[str],
         # Shielded: a cancelled `serve` would leave its connections open.
         await asyncio.shield(serving)
     finally:
-        server.should_exit = True
         shop.close()
         try:
             await serving
@@ -92,10 +93,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the process that runs it, and tells when it is ready."""
+    """Leaves signals to the process that runs it, tells when it is ready, and stops with the shop, without ticking."""
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
+        self._closing = closing
         self._on_ready = on_ready
 
     @contextlib.contextmanager
@@ -105,6 +107,9 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_ready()
+
+    async def main_loop(self) -> None:
+        await self._closing.wait()
 
 
 class _Protocol(H11Protocol):

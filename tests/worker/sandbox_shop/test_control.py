@@ -177,7 +177,6 @@ async def test_running_and_cancelling() -> None:
         await control.arm("hang", "home")
         hanging = asyncio.create_task(client.get("/"))
         assert await control.wait(step="home", requests=1)
-        waiting = asyncio.create_task(control.wait(submits=1, seconds=100))
         running.cancel()
         began = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
@@ -185,9 +184,17 @@ async def test_running_and_cancelling() -> None:
         assert time.monotonic() - began < 2
         with pytest.raises(httpx.RemoteProtocolError):
             await hanging
-        assert not await waiting
         with pytest.raises(httpx.ConnectError):
             await client.get("/")
+
+
+async def test_a_closing_shop_lets_go_of_those_who_wait() -> None:
+    shop = Shop(ShopSettings())
+    waiting = asyncio.create_task(shop.wait_until(lambda: False, 100))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    shop.close()
+    assert await asyncio.wait_for(waiting, 2) is False
 
 
 async def test_a_taken_port_is_an_error(shop: RunningShop) -> None:
