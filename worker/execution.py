@@ -62,6 +62,10 @@ async def execute(run: OrderRun) -> OrderStatus | None:
         end = await _end_for(run, error)
     else:
         raise AssertionError("an order ends with a payment or an exception")
+    if end.state is None and run.guard.is_lost:
+        # Nothing new is known of the site and the gateway would refuse the end: left open, so that a reclaim can go on.
+        await _lose(run, end)
+        return None
     return await _finish(run, end)
 
 
@@ -109,8 +113,8 @@ def _parse(run: OrderRun) -> Intent:
         raise EndOrderError(status, f"malformed intent: {error}", error_code=MALFORMED_CODE) from error
 
 
-async def _lose(run: OrderRun, error: LeaseLostError) -> None:
-    log.error("%s", error, extra={"task_id": run.task_id, "stage": run.stage})
+async def _lose(run: OrderRun, error: Exception) -> None:
+    log.error("left without the lease: %s", error, extra={"task_id": run.task_id, "stage": run.stage})
     await run.parts.journal.note(run.task_id, "lease lost", f"{error} (at {run.stage})")
 
 

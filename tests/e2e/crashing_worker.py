@@ -1,0 +1,36 @@
+"""A worker process that stops existing, or stops running, once, at a named checkpoint: `crashing_worker NAME SIGNAL`.
+
+It prints each checkpoint as it passes it. The worker itself is the production one, wired by `worker.main`.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+
+from worker.checkpoints import CheckpointName
+from worker.cli import stop_on_signals
+from worker.logs import configure_logging
+from worker.main import run_worker
+from worker.settings import load_settings
+
+
+async def main(at: str, number: int) -> None:
+    struck = False
+
+    async def checkpoint(name: CheckpointName) -> None:
+        nonlocal struck
+        sys.stdout.write(f"{name}\n")
+        sys.stdout.flush()
+        if name == at and not struck:
+            struck = True
+            os.kill(os.getpid(), number)
+
+    stop = asyncio.Event()
+    stop_on_signals(stop)
+    configure_logging("text", "INFO")
+    await run_worker(load_settings(), stop=stop, checkpoint=checkpoint)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], signal.Signals[sys.argv[2]]))
