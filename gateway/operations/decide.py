@@ -15,7 +15,7 @@ from gateway.domain.transitions import Event, allowed, check
 from gateway.orders.expire import expire
 from gateway.orders.history import QUEUE, clear_alert, raise_alert, record, record_refusal
 from gateway.orders.hold import judge_at_use
-from gateway.orders.report import check_number
+from gateway.orders.report import note_number
 from gateway.orders.settle import may_have_clicked, settled_us
 from gateway.orders.submit import not_found
 from gateway.store.port import Transaction
@@ -98,7 +98,7 @@ def resolve(tx: Transaction, now: Moment, policy: Policy, told: Resolution, acto
     )  # fmt: skip
     for kind in CLEARED_BY_RESOLVING:
         clear_alert(tx, now, kind, task.task_id)
-    check_number(tx, now, task, told.site_order_id)
+    note_number(tx, now, task, told.site_order_id)
     return with_reports(tx, get_task(tx, task.task_id))
 
 

@@ -77,6 +77,17 @@ def record_refusal(
         record(tx, now, task, kind, actor, task.status, reason=refusal.message, **details)
 
 
+def record_late(
+    tx: Transaction, now: Moment, task: Task, kind: str, actor: Actor, refusal: Refusal, **details: Any
+) -> bool:
+    """Append what came too late to count, unless the history has it; tell whether it was new."""
+    details = {"refusal": refusal.reason.value, "by": actor.worker_id or actor.identity, **details}
+    if tx.one("event_same", subject=task.task_id, kind=kind, details_json=_json(details)) is not None:
+        return False
+    record(tx, now, task, kind, actor, task.status, reason=refusal.message, **details)
+    return True
+
+
 def raise_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str, message: str) -> None:
     """Raise an alert; one that stands is not raised again."""
     raised = tx.one("alert_raise", kind=kind, subject=subject, message=message, at=now.utc)

@@ -8,7 +8,7 @@ from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE, ENDED, NOTHING_PLACED, OrderState, TaskStatus
 from gateway.domain.transitions import Event, allowed
-from gateway.orders.history import QUEUE, raise_alert, record, record_refusal
+from gateway.orders.history import QUEUE, raise_alert, record, record_late
 from gateway.orders.hold import is_holder, judge_at_use, lease_invalid
 from gateway.orders.submit import not_found
 from gateway.store.port import Transaction
@@ -89,11 +89,16 @@ def _append(
         )
         _alert_contradiction(tx, now, task, contradiction)
         return _keep_late(tx, now, task, holder, told, refusal)
-    if contradiction := _contradicts_status(task, state, told):
+    if not _repeats_end(task, state, told) and (contradiction := _contradicts_status(task, state, told)):
         _alert_contradiction(tx, now, task, contradiction)
     recorded = _mirror(tx, now, task, lease, state, told, task.status)
     record(tx, now, task, Event.REPORT_AFTER_END, actor, task.status, recorded=recorded, **_said(state, told))
     return Reported(task.task_id, task.status, recorded)
+
+
+def _repeats_end(task: Task, state: OrderState, told: NewReport) -> bool:
+    """Tell whether a report says once more what the worker had ended the task with."""
+    return told.terminal and (state, resulting_status(told, state)) == (task.end_state, task.end_status)
 
 
 def _contradicts_end(task: Task, state: OrderState, told: NewReport) -> str | None:
@@ -101,7 +106,7 @@ def _contradicts_end(task: Task, state: OrderState, told: NewReport) -> str | No
     status = resulting_status(told, state)
     if task.end_status is None:
         return None if status is task.status else f"it says {status}, a person decided {task.status}"
-    if (state, status) == (task.end_state, task.end_status):
+    if _repeats_end(task, state, told):
         return None
     return f"it says {status} at {state}, the worker had ended it as {task.end_status} at {task.end_state}"
 
@@ -127,14 +132,14 @@ def _keep_late(tx: Transaction, now: Moment, task: Task, holder: Holder, told: N
     actor = Actor(holder.identity, holder.worker_id)
     if tells_of_an_order(told):
         tx.change("task_mark_order_known", task_id=task.task_id, at=now.utc)
-    check_number(tx, now, task, told.site_order_id)
+    note_number(tx, now, task, told.site_order_id)
     said = _said(_state_of(task, told), told)
-    record_refusal(tx, now, task, "report_refused", actor, refusal, **said)
-    raise_alert(
-        tx, now, AlertKind.LATE_REPORT, task.task_id,
-        f"a report of {holder.worker_id} on task {task.task_id} came too late to count ({said['state']}"
-        f"{', order number ' + told.site_order_id if told.site_order_id else ''}); it is in the history",
-    )  # fmt: skip
+    if record_late(tx, now, task, "report_refused", actor, refusal, **said):
+        raise_alert(
+            tx, now, AlertKind.LATE_REPORT, task.task_id,
+            f"a report of {holder.worker_id} on task {task.task_id} came too late to count ({said['state']}"
+            f"{', order number ' + told.site_order_id if told.site_order_id else ''}); it is in the history",
+        )  # fmt: skip
     return Refusal(
         refusal.reason,
         f"{refusal.message}; recorded late",
@@ -156,10 +161,14 @@ def _mirror(
     """Write the report's row and move latest_state; return whether the state is new.
 
     A row is one state: a repeat overwrites with what it brings and keeps its place; an older one (by the journal's
-    sequence) changes nothing.
+    sequence) only fills in what is missing. Without a sequence (REST) the order of arrival counts.
     """
     known = tx.one("report_get", task_id=task.task_id, state=state)
-    age = (lease.lease_number, told.sequence or 0)
+    told_age = (lease.lease_number, told.sequence or 0)
+    known_age = (0, 0) if known is None else (known["lease_number"], known["sequence"])
+    age = max(told_age, known_age)
+    latest_age = (task.latest_lease, task.latest_sequence)
+    moves = known is None if told.sequence is None else told_age > latest_age
     values: dict[str, Any] = {
         "task_id": task.task_id,
         "state": state,
@@ -174,40 +183,45 @@ def _mirror(
     }
     if known is None:
         tx.change("report_insert", **values, at=now.utc)
-    elif age >= (known["lease_number"], known["sequence"]):
+    elif told.sequence is None or told_age >= known_age:
         tx.change("report_overwrite", **values)
-    moves = known is None if told.sequence is None else age > (task.latest_lease, task.latest_sequence)
+    else:
+        tx.change("report_fill_in", **values)
     tx.change(
         "task_progress",
         task_id=task.task_id,
         from_status=task.status,
         status=status,
         latest_state=state if moves else task.latest_state,
-        latest_lease=age[0] if moves else task.latest_lease,
-        latest_sequence=age[1] if moves else task.latest_sequence,
+        latest_lease=max(told_age, latest_age)[0],
+        latest_sequence=max(told_age, latest_age)[1],
         order_known=int(tells_of_an_order(told)),
         at=now.utc,
     )
-    check_number(tx, now, task, told.site_order_id)
+    note_number(tx, now, task, told.site_order_id)
     return known is None
 
 
-def check_number(tx: Transaction, now: Moment, task: Task, number: str | None) -> None:
-    """Alert if the order number is known from another task, or if this task has another one (section 4, numbers)."""
+def note_number(tx: Transaction, now: Moment, task: Task, number: str | None) -> None:
+    """Keep an order number that was told of a task; alert if another task has it or this one has another (section 4).
+
+    A number that came too late, or that a later report overwrote, counts as well.
+    """
     if number is None:
         return
-    others = tx.all("report_tasks_with_number", site_order_id=number, site=task.site, task_id=task.task_id)
+    tx.change("order_number_add", site=task.site, site_order_id=number, task_id=task.task_id, at=now.utc)
+    others = tx.all("order_number_other_tasks", site_order_id=number, site=task.site, task_id=task.task_id)
     if others:
         names = ", ".join(row["task_id"] for row in others)
         raise_alert(
             tx, now, AlertKind.SITE_ORDER_ID_CONFLICT, f"{task.site}/{number}",
             f"order number {number} of {task.site} is told by task {task.task_id} and by {names}",
         )  # fmt: skip
-    numbers = {row["site_order_id"] for row in tx.all("report_numbers_of_task", task_id=task.task_id)} | {number}
+    numbers = [row["site_order_id"] for row in tx.all("order_numbers_of_task", task_id=task.task_id)]
     if len(numbers) > 1:
         raise_alert(
             tx, now, AlertKind.SITE_ORDER_ID_CONFLICT, task.task_id,
-            f"task {task.task_id} tells of several order numbers: {', '.join(sorted(numbers))}",
+            f"task {task.task_id} tells of several order numbers: {', '.join(numbers)}",
         )  # fmt: skip
 
 

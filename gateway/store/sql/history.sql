@@ -5,6 +5,10 @@ VALUES (:at, :subject, :kind, :actor, :worker_id, :before, :after, :reason, :det
 -- name: event_last_of_kind
 SELECT details_json FROM events WHERE subject = :subject AND kind = :kind ORDER BY sequence DESC LIMIT 1;
 
+-- name: event_same
+SELECT sequence FROM events
+WHERE subject = :subject AND kind = :kind AND details_json = :details_json LIMIT 1;
+
 -- name: event_last
 SELECT sequence, occurred_at FROM events ORDER BY sequence DESC LIMIT 1;
 

@@ -15,15 +15,27 @@ SET payable_yen = coalesce(:payable_yen, payable_yen), pay_deadline = coalesce(:
     lease_number = :lease_number, sequence = :sequence
 WHERE task_id = :task_id AND state = :state;
 
+-- An older report of the same state: it only fills in what the newer one left open.
+-- name: report_fill_in
+UPDATE reports
+SET payable_yen = coalesce(payable_yen, :payable_yen), pay_deadline = coalesce(pay_deadline, :pay_deadline),
+    site_order_id = coalesce(site_order_id, :site_order_id), evidence_ref = coalesce(evidence_ref, :evidence_ref),
+    detail = CASE WHEN detail = '' THEN :detail ELSE detail END, error_code = coalesce(error_code, :error_code)
+WHERE task_id = :task_id AND state = :state;
+
 -- name: reports_of_task
 SELECT * FROM reports WHERE task_id = :task_id ORDER BY row;
 
--- name: report_numbers_of_task
-SELECT DISTINCT site_order_id FROM reports WHERE task_id = :task_id AND site_order_id IS NOT NULL ORDER BY site_order_id;
+-- name: order_number_add
+INSERT INTO order_numbers (site, site_order_id, task_id, told_at) VALUES (:site, :site_order_id, :task_id, :at)
+ON CONFLICT (site, site_order_id, task_id) DO NOTHING;
 
--- name: report_tasks_with_number
-SELECT DISTINCT tasks.task_id FROM reports JOIN tasks USING (task_id)
-WHERE reports.site_order_id = :site_order_id AND tasks.site = :site AND tasks.task_id <> :task_id LIMIT 10;
+-- name: order_numbers_of_task
+SELECT site_order_id FROM order_numbers WHERE task_id = :task_id ORDER BY told_at, site_order_id;
+
+-- name: order_number_other_tasks
+SELECT task_id FROM order_numbers
+WHERE site = :site AND site_order_id = :site_order_id AND task_id <> :task_id ORDER BY told_at, task_id LIMIT 10;
 
 -- name: report_numbers_of_other_tasks
 SELECT DISTINCT reports.site_order_id FROM reports JOIN tasks USING (task_id)

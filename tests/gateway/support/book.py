@@ -171,6 +171,10 @@ class Book:
     def retake(self, lease: Lease, *, journal: str = JOURNAL, acknowledge: bool = True) -> Lease:
         """Let a lease run out and reclaim its task."""
         self.lapse(lease)
+        return self.retake_stale(lease, journal=journal, acknowledge=acknowledge)
+
+    def retake_stale(self, lease: Lease, *, journal: str = JOURNAL, acknowledge: bool = True) -> Lease:
+        """Reclaim a task whose lease has run out."""
         again = self.reclaim(lease.task_id, self.request(session="session-after-reclaim", journal=journal))
         assert isinstance(again, Lease), again
         if acknowledge:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.main import run_gateway
+from gateway.main import Ports, run_gateway
 from gateway.settings import Settings
 from tests.gateway.support import dump
 from tests.gateway.support.grpc_api import GrpcApi, connected
@@ -20,6 +20,7 @@ def make_settings(folder: Path, **settings: Any) -> Settings:
         "sites": ("rakuten", "sandbox"),
         "gateway_db_path": folder / "gateway.db",
         "gateway_grpc_port": 0,
+        "gateway_port": 0,
         "sweep_interval_seconds": 3600,
     }
     return Settings(_env_file=None, **(defaults | settings))
@@ -32,6 +33,7 @@ class RunningGateway:
     path: Path
     time: ManualTime
     port: int
+    http_port: int
     api: GrpcApi
     stop: asyncio.Event
     ended: asyncio.Task[None]
@@ -60,14 +62,15 @@ async def running_gateway(
     time = time or ManualTime()
     wanted = make_settings(folder, **settings)
     stop = asyncio.Event()
-    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    ready: asyncio.Future[Ports] = asyncio.get_running_loop().create_future()
     ended = asyncio.create_task(run_gateway(wanted, stop, ready.set_result, time.machine()))
     await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
     if ended.done():
         ended.result()
     try:
-        async with connected(ready.result(), token) as api:
-            yield RunningGateway(wanted.gateway_db_path, time, ready.result(), api, stop, ended)
+        ports = ready.result()
+        async with connected(ports.grpc, token) as api:
+            yield RunningGateway(wanted.gateway_db_path, time, ports.grpc, ports.http, api, stop, ended)
     finally:
         stop.set()
         await asyncio.wait_for(ended, 20)

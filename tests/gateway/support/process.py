@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAM = Path(sys.executable).with_name("order-gateway")
-_READY = re.compile(r"order-gateway: gRPC on port (\d+)")
+_READY = re.compile(r"order-gateway: gRPC on port (\d+)\norder-gateway: HTTP on port (\d+)")
 
 
 @dataclass
@@ -21,6 +21,7 @@ class GatewayProcess:
 
     process: asyncio.subprocess.Process
     port: int
+    http_port: int
     log_path: Path
 
     @property
@@ -65,13 +66,13 @@ async def start(folder: Path, **settings: str) -> tuple[asyncio.subprocess.Proce
     return process, Path(name)
 
 
-async def until_ready(process: asyncio.subprocess.Process, log_path: Path) -> int:
-    """Wait for the line that tells the port."""
+async def until_ready(process: asyncio.subprocess.Process, log_path: Path) -> tuple[int, int]:
+    """Wait for the lines that tell the ports: gRPC, HTTP."""
     async with asyncio.timeout(30):
         while (ready := _READY.search(_text(log_path))) is None:
             assert process.returncode is None, _text(log_path)
             await asyncio.sleep(0.02)
-    return int(ready[1])
+    return int(ready[1]), int(ready[2])
 
 
 @asynccontextmanager
@@ -79,7 +80,7 @@ async def gateway_process(folder: Path, **settings: str) -> AsyncIterator[Gatewa
     """Run the program; on the way out it is stopped, by force if the test has not done so."""
     process, log_path = await start(folder, **settings)
     try:
-        yield GatewayProcess(process, await until_ready(process, log_path), log_path)
+        yield GatewayProcess(process, *await until_ready(process, log_path), log_path)
     finally:
         if process.returncode is None:
             process.kill()

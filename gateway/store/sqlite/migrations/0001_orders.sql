@@ -104,6 +104,17 @@ CREATE TABLE reports (
 
 CREATE INDEX reports_by_site_order_id ON reports (site_order_id) WHERE site_order_id IS NOT NULL;
 
+-- Every order number that was ever told of a task, also by a report that was refused or overwritten.
+CREATE TABLE order_numbers (
+    site TEXT NOT NULL,
+    site_order_id TEXT NOT NULL,
+    task_id TEXT NOT NULL REFERENCES tasks (task_id),
+    told_at TEXT NOT NULL,
+    PRIMARY KEY (site, site_order_id, task_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX order_numbers_by_task ON order_numbers (task_id);
+
 CREATE TABLE events (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     occurred_at TEXT NOT NULL,
