@@ -5,21 +5,30 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic import SecretStr
 
 from gateway.api.admission import Admission
 from gateway.api.auth import EVERY_ROLE, Authenticator, Role
-from gateway.api.grpc.server import GrpcServer, TlsFiles
+from gateway.api.grpc.server import GrpcServer
+from gateway.api.http.assembly import http_app
+from gateway.api.http.server import HttpServer
+from gateway.api.rest.health import Readiness, health_routes
+from gateway.api.rest.leases import lease_routes
+from gateway.api.rest.orders import order_routes
 from gateway.api.services import Services
 from gateway.api.services.account_queries import AccountQueryService
+from gateway.api.services.catalog import CatalogService
 from gateway.api.services.operations import OperationsService
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
 from gateway.api.services.query_leases import QueryLeaseService
+from gateway.api.tls import Certificates, TlsFiles, TlsFilesError
+from gateway.catalog.ingest import Ingest
+from gateway.catalog.rounds import Rounds
 from gateway.clock import SystemTime, load_clock, system_time
 from gateway.domain.models import Policy
 from gateway.orders.start import resume_after_start
@@ -27,8 +36,10 @@ from gateway.queries.start import resume_queries_after_start
 from gateway.settings import PREFIX, Settings, SettingsError
 from gateway.store.port import Store
 from gateway.store.sqlite.engine import SqliteStore, open_database
+from gateway.store.sqlite.online_backups import OnlineBackups
 from gateway.sweeps.alert_webhook import AlertWebhookSweep
 from gateway.sweeps.alerts import AlertSweep
+from gateway.sweeps.catalog import CatalogSweep
 from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.queries import QuerySweep, QueryWakeSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
@@ -43,20 +54,28 @@ STOP_SECONDS: Final = 5.0
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the gateway listens."""
+
+    grpc: int
+    http: int
+
+
 class FatalStoreError(Exception):
     """A commit failed with an unknown outcome, so the process must end and be started again."""
 
 
 async def run_gateway(
-    settings: Settings, stop: asyncio.Event, on_ready: Callable[[int], None], machine: SystemTime | None = None
+    settings: Settings, stop: asyncio.Event, on_ready: Callable[[Ports], None], machine: SystemTime | None = None
 ) -> None:
-    """Serve until `stop` is set; `on_ready` gets the gRPC port. `machine` replaces the machine's clocks in tests.
+    """Serve until `stop` is set; `on_ready` gets the ports. `machine` replaces the machine's clocks in tests.
 
     Raises SettingsError (unreadable TLS files, address in use), DatabaseUnusableError, FatalStoreError.
     """
-    tls = _read_tls(settings)
+    certificates = _certificates(settings)
     policy = settings.policy()
-    query_policy = settings.query_policy()
+    query_policy, catalog_policy = settings.query_policy(), settings.catalog_policy()
     hub = Hub()
     fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
     database = open_database(settings.gateway_db_path)
@@ -73,7 +92,10 @@ async def run_gateway(
             clock_continues=clock.continues,
             wall_utc=clock.wall_utc(),
         )
+        rounds = Rounds(catalog_policy, query_policy, _new_query_id)
+        on_result = Ingest(catalog_policy, rounds)
         query_desk = QueryDesk(store, hub, QueryShelf(query_policy))
+        backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
         desk = LeaseDesk(store, hub, OrderShelf(policy, _new_token))
         sweeps: list[Sweep] = [
             ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
@@ -81,37 +103,46 @@ async def run_gateway(
             WakeSweep(store, hub),
             QuerySweep(store, query_policy, settings.sweep_interval_seconds),
             QueryWakeSweep(store, hub),
+            CatalogSweep(store, rounds, settings.sweep_interval_seconds),
+            *([certificates] if certificates else []),
         ]
-        server = GrpcServer(
-            Services(
-                orders=OrderService(store, hub, policy, _new_task_id),
-                order_leases=OrderLeaseService(store, desk, policy, _new_token),
-                account_queries=AccountQueryService(store, hub, query_policy, _new_query_id),
-                query_leases=QueryLeaseService(
-                    store, query_desk, query_policy, lambda _tx, _now, _query, _result: None
-                ),
-                operations=OperationsService(store, policy),
-            ),
-            Admission(_authenticator(settings)),
+        admission = Admission(
+            _authenticator(settings),
+            max_waiters=settings.max_waiters,
+            calls_per_second=settings.rate_limit_per_second,
         )
-        try:
-            await server.start(settings.gateway_host, settings.gateway_grpc_port, tls)
-        except RuntimeError as error:
-            where = f"{settings.gateway_host}:{settings.gateway_grpc_port}"
-            raise SettingsError(f"{PREFIX}GATEWAY_GRPC_PORT: {where} cannot be listened on (in use?)") from error
+        services = Services(
+            orders=OrderService(store, hub, policy, _new_task_id),
+            order_leases=OrderLeaseService(store, desk, policy, _new_token),
+            account_queries=AccountQueryService(store, hub, query_policy, _new_query_id),
+            query_leases=QueryLeaseService(store, query_desk, query_policy, on_result),
+            catalog=CatalogService(store, catalog_policy, rounds),
+            operations=OperationsService(store, policy, backups.create),
+        )
+        routers = [
+            lease_routes(store, desk, admission, policy, _new_token),
+            order_routes(store, policy, _new_task_id),
+            health_routes(store, policy, Readiness(store, clock.save)),
+        ]
+        server = GrpcServer(services, admission)
+        http = HttpServer(http_app(services, routers, admission, settings.max_body_bytes), STOP_SECONDS)
+        await _listen(settings, server, http, certificates)
         background = [asyncio.create_task(work) for work in (desk.run(), query_desk.run(), *map(run_sweep, sweeps))]
         try:
             for warning in settings.unusual():
                 _log.warning("%s", warning)
             if started.stale:
                 _log.warning("%d tasks turned stale at start; a person must look at them", started.stale)
-            _log.info("gateway ready grpc=%s:%d tls=%s", settings.gateway_host, server.port, "on" if tls else "off")
-            on_ready(server.port)
+            _log.info(
+                "gateway ready host=%s grpc=%d http=%d tls=%s",
+                settings.gateway_host, server.port, http.port, "on" if certificates else "off",
+            )  # fmt: skip
+            on_ready(Ports(server.port, http.port))
             await _first(stop, fatal)
         finally:
             # Waits end at once and nothing is leased on the way out; then running calls get their time.
             hub.close()
-            await server.stop(STOP_SECONDS)
+            await asyncio.gather(server.stop(STOP_SECONDS), http.stop())
             for task in background:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
@@ -152,21 +183,32 @@ def _authenticator(settings: Settings) -> Authenticator:
     )
 
 
-def _read_tls(settings: Settings) -> TlsFiles | None:
-    def read(name: str, path: Path) -> bytes:
-        try:
-            return path.read_bytes()
-        except OSError as error:
-            raise SettingsError(f"{PREFIX}{name}: {path} cannot be read ({error.strerror})") from error
-
+def _certificates(settings: Settings) -> Certificates | None:
     if settings.gateway_tls_cert is None or settings.gateway_tls_key is None:
         return None
-    ca = settings.gateway_tls_client_ca
-    return TlsFiles(
-        certificate=read("GATEWAY_TLS_CERT", settings.gateway_tls_cert),
-        key=read("GATEWAY_TLS_KEY", settings.gateway_tls_key),
-        client_ca=None if ca is None else read("GATEWAY_TLS_CLIENT_CA", ca),
-    )
+    try:
+        return Certificates(
+            TlsFiles(settings.gateway_tls_cert, settings.gateway_tls_key, settings.gateway_tls_client_ca)
+        )
+    except TlsFilesError as error:
+        raise SettingsError(f"{PREFIX}GATEWAY_TLS_CERT, _KEY, _CLIENT_CA: {error}") from error
+
+
+async def _listen(settings: Settings, server: GrpcServer, http: HttpServer, tls: Certificates | None) -> None:
+    host = settings.gateway_host
+
+    def taken(name: str, port: int) -> str:
+        return f"{PREFIX}{name}: {host}:{port} cannot be listened on (in use?)"
+
+    try:
+        await server.start(host, settings.gateway_grpc_port, None if tls is None else tls.grpc())
+    except RuntimeError as error:
+        raise SettingsError(taken("GATEWAY_GRPC_PORT", settings.gateway_grpc_port)) from error
+    try:
+        http.start(host, settings.gateway_port, None if tls is None else tls.http)
+    except OSError as error:
+        await server.stop(0)
+        raise SettingsError(taken("GATEWAY_PORT", settings.gateway_port)) from error
 
 
 def _new_token() -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from gateway.domain.catalog import CatalogPolicy
 from gateway.domain.fields import callback_url
 from gateway.domain.models import LeaseScope, Policy
 from gateway.domain.queries import QueryPolicy
@@ -67,6 +68,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", hide_input_in_errors=True)
 
     gateway_host: str = Field("127.0.0.1", description="Address to listen on; another than loopback needs a token.")
+    gateway_port: Port = Field(31109, description="Port for HTTP (REST, Connect); 0 takes a free one, told at start.")
     gateway_grpc_port: Port = Field(31110, description="Port for gRPC; 0 takes a free one, told at start.")
     gateway_db_path: Path = Field(Path("data/gateway.db"), description="The database file; one process each.")
     backup_dir: Path = Field(
@@ -91,6 +93,15 @@ class Settings(BaseSettings):
     permit_settle_seconds: Seconds = Field(
         900, description="How long after a permit a second one, or resolving to failed, has to wait."
     )
+    max_body_bytes: int = Field(
+        4_194_304, ge=65_536, le=67_108_864, description="The largest HTTP request body, in bytes; larger is not read."
+    )
+    max_waiters: int = Field(
+        10_000, ge=1, le=1_000_000, description="How many streams and long polls may be open at once, over all ports."
+    )
+    rate_limit_per_second: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] = Field(
+        0, description="Calls a second that one token may make; 0 means no limit."
+    )
     max_intent_bytes: int = Field(262_144, ge=1_024, le=2_097_152, description="The largest intent, in bytes.")
     worker_offline_alert_seconds: Seconds = Field(300, description="Silence after which a worker counts as offline.")
     task_unclaimed_alert_seconds: Seconds = Field(600, description="Queue time after which a task counts as waiting.")
@@ -102,6 +113,15 @@ class Settings(BaseSettings):
     query_retention_seconds: Seconds = Field(604_800, description="How long an ended query is kept.")
     query_result_max_bytes: int = Field(
         1_048_576, ge=1_024, le=3_145_728, description="The largest result of a query, in bytes of JSON."
+    )
+    catalog_interval_seconds: Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)] = Field(
+        0, description="How often the order catalogue looks at each site; 0: it is off, and its endpoints say so."
+    )
+    catalog_window_days: Annotated[float, Field(gt=0, le=3_650, allow_inf_nan=False)] = Field(
+        30, description="How far back the catalogue reads the order list of a site."
+    )
+    catalog_details_per_round: int = Field(
+        20, ge=0, le=200, description="Orders, new or not final, whose detail the catalogue reads a round."
     )
     alert_webhook_url: WebhookUrl | None = Field(
         None,
@@ -163,6 +183,17 @@ class Settings(BaseSettings):
             longest_wait=timedelta(seconds=self.lease_max_wait_seconds),
             max_params_bytes=MAX_PARAMS_BYTES,
             max_result_bytes=self.query_result_max_bytes,
+        )
+
+    def catalog_policy(self) -> CatalogPolicy:
+        """Return what the catalogue needs of the settings."""
+        seconds = self.catalog_interval_seconds
+        return CatalogPolicy(
+            sites=self.sites,
+            interval=timedelta(seconds=seconds) if seconds else None,
+            window=timedelta(days=self.catalog_window_days),
+            details_a_round=self.catalog_details_per_round,
+            settle=timedelta(seconds=self.permit_settle_seconds),
         )
 
     def unusual(self) -> list[str]:

@@ -8,9 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from google.protobuf.descriptor import ServiceDescriptor
-from ordergateway.v1 import account_queries_pb2, operations_pb2, order_leases_pb2, orders_pb2, query_leases_pb2
+from ordergateway.v1 import (
+    account_queries_pb2,
+    catalog_pb2,
+    operations_pb2,
+    order_leases_pb2,
+    orders_pb2,
+    query_leases_pb2,
+)
 
 from gateway.api.services.account_queries import AccountQueryService
+from gateway.api.services.catalog import CatalogService
 from gateway.api.services.operations import OperationsService
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
@@ -25,6 +33,7 @@ class Services:
     order_leases: OrderLeaseService
     account_queries: AccountQueryService
     query_leases: QueryLeaseService
+    catalog: CatalogService
     operations: OperationsService
 
     def offered(self) -> Iterator[tuple[ServiceDescriptor, object]]:
@@ -33,4 +42,5 @@ class Services:
         yield order_leases_pb2.DESCRIPTOR.services_by_name["OrderLeaseService"], self.order_leases
         yield account_queries_pb2.DESCRIPTOR.services_by_name["AccountQueryService"], self.account_queries
         yield query_leases_pb2.DESCRIPTOR.services_by_name["QueryLeaseService"], self.query_leases
+        yield catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"], self.catalog
         yield operations_pb2.DESCRIPTOR.services_by_name["OperationsService"], self.operations

@@ -1,0 +1,105 @@
+"""The order catalogue (specification, section 6): what the site shows, and where it differs from the tasks."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from gateway.domain.states import OrderState
+
+
+class DiscrepancyKind(StrEnum):
+    """What differs between the site and the tasks."""
+
+    UNKNOWN_TO_TASKS = "unknown_to_tasks"
+    """The site shows an order that no task knows."""
+    MISSING_ON_SITE = "missing_on_site"
+    """A task told an order number that the site does not show, in a window that was fully covered."""
+    STATE_MOVED_ON = "state_moved_on"
+    """The site shows a later state than the task's latest report."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogPolicy:
+    """The settings that the catalogue depends on.
+
+    `interval` None: the catalogue is off. `window`: how far back a list reaches; `settle`: the site may show an order
+    only so long after it was placed.
+    """
+
+    sites: tuple[str, ...]
+    interval: timedelta | None
+    window: timedelta
+    details_a_round: int
+    settle: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogOrder:
+    """An order as the site shows it. `seen` grows with every sighting and orders the catalogue."""
+
+    seen: int
+    site: str
+    order_number: str
+    shop_id: str
+    shop_name: str
+    order_date: str | None
+    delivery_status: str
+    order_state: OrderState | None
+    discovered_at: str
+    detail_fetched_at: str | None
+    last_seen_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogPage:
+    """Some orders, latest seen first. `next_seen`: the page after this one starts below it; None on the last page."""
+
+    orders: tuple[CatalogOrder, ...]
+    next_seen: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSlice:
+    """Some orders, latest seen first, and how many there are in all."""
+
+    orders: tuple[CatalogOrder, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Discrepancy:
+    """One difference, for a person to look at. `task_id` is empty where no task is concerned."""
+
+    row: int
+    kind: DiscrepancyKind
+    site: str
+    order_number: str
+    task_id: str
+    task_state: OrderState | None
+    site_state: OrderState | None
+    found_at: str
+
+    @property
+    def explanation(self) -> str:
+        """Return one sentence for people."""
+        match self.kind:
+            case DiscrepancyKind.UNKNOWN_TO_TASKS:
+                return f"{self.site} shows order {self.order_number}, which no task has told"
+            case DiscrepancyKind.MISSING_ON_SITE:
+                return (
+                    f"task {self.task_id} told order {self.order_number}, which {self.site} does not show although its "
+                    "list was read completely"
+                )
+            case DiscrepancyKind.STATE_MOVED_ON:
+                return (
+                    f"{self.site} shows order {self.order_number} as {self.site_state}, "
+                    f"task {self.task_id} has told {self.task_state}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class DiscrepancyPage:
+    """Some differences, newest first. `next_row`: the page after this one starts below it; None on the last page."""
+
+    discrepancies: tuple[Discrepancy, ...]
+    next_row: int | None
