@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from gateway.logs import set_up_logs
-from gateway.main import FatalStoreError, run_gateway
+from gateway.main import FatalStoreError, Ports, run_gateway
 from gateway.settings import Settings, SettingsError, load_settings
 from gateway.store.sqlite.schema import DatabaseUnusableError
 
@@ -67,11 +67,12 @@ async def _serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await run_gateway(settings, stop, on_ready=_tell_port)
+    await run_gateway(settings, stop, on_ready=_tell_ports)
 
 
-def _tell_port(port: int) -> None:
-    typer.echo(f"order-gateway: gRPC on port {port}")
+def _tell_ports(ports: Ports) -> None:
+    typer.echo(f"order-gateway: gRPC on port {ports.grpc}")
+    typer.echo(f"order-gateway: HTTP on port {ports.http}")
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -27,11 +27,13 @@ class Call:
 class Method:
     """A method of the contract that a service offers.
 
-    `serve` takes (request, call); it is a coroutine function, or an async generator function where `streams`.
+    `attribute` is its name in the service's class. `serve` takes (request, call); it is a coroutine function, or an
+    async generator function where `streams`.
     """
 
     path: str
     name: str
+    attribute: str
     streams: bool
     request_type: type[Message]
     serve: Callable[[Any, Call], Any]
@@ -47,11 +49,13 @@ class Method:
 def methods_of(service: object, descriptor: ServiceDescriptor) -> Iterator[Method]:
     """Yield the methods of `descriptor` that `service` has."""
     for method in descriptor.methods:
-        serve = getattr(service, _WORD.sub("_", method.name).lower(), None)
+        attribute = _WORD.sub("_", method.name).lower()
+        serve = getattr(service, attribute, None)
         if serve is not None:
             yield Method(
                 path=f"/{descriptor.full_name}/{method.name}",
                 name=method.name,
+                attribute=attribute,
                 streams=method.server_streaming,
                 request_type=GetMessageClass(method.input_type),
                 serve=serve,

@@ -1,7 +1,6 @@
 """The gRPC server: options, TLS, services, health and reflection."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
 
 import grpc
@@ -34,15 +33,6 @@ _OPTIONS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """PEM texts: the server's chain and key, and the CA of the clients where they must show a certificate."""
-
-    certificate: bytes
-    key: bytes
-    client_ca: bytes | None
-
-
 class GrpcServer:
     """A grpc.aio server with everything registered. `port` is known after `start`."""
 
@@ -65,16 +55,13 @@ class GrpcServer:
             [grpc.method_handlers_generic_handler(reflection.SERVICE_NAME, {REFLECTION_METHOD: handler})]
         )
 
-    async def start(self, host: str, port: int, tls: TlsFiles | None) -> None:
+    async def start(self, host: str, port: int, tls: grpc.ServerCredentials | None) -> None:
         """Bind and serve. Raises RuntimeError if the address cannot be bound."""
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         if tls is None:
             self.port = self._server.add_insecure_port(address)
         else:
-            credentials = grpc.ssl_server_credentials(
-                [(tls.key, tls.certificate)], tls.client_ca, require_client_auth=tls.client_ca is not None
-            )
-            self.port = self._server.add_secure_port(address, credentials)
+            self.port = self._server.add_secure_port(address, tls)
         await self._server.start()
         for name in ("", *self._names):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)

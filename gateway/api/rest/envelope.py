@@ -67,7 +67,8 @@ def refused(refusal: Refusal) -> Response:
         headers["Retry-After"] = str(math.ceil(refusal.retry_after.total_seconds()))
     elif answer.status == "UNAVAILABLE":
         headers["Retry-After"] = str(_BUSY_SECONDS)
-    return _response(answer.http, envelope(success=False, message=refusal.message, data=None, code=answer.code), headers)
+    body = envelope(success=False, message=refusal.message, data=None, code=answer.code)
+    return _response(answer.http, body, headers)
 
 
 def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -1,0 +1,58 @@
+"""The contract's services on connectrpc's generated applications, all but the workers' streams."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from connectrpc.server import ConnectASGIApplication
+from ordergateway.v1 import account_queries_connect, catalog_connect, operations_connect, orders_connect
+from starlette.types import ASGIApp
+
+from gateway.api.admission import Admission
+from gateway.api.call import methods_of
+from gateway.api.connect.door import Door, call_now
+from gateway.api.services import Services
+
+_GENERATED: Final[Mapping[str, tuple[type[Any], type[ConnectASGIApplication[Any]]]]] = MappingProxyType(
+    {
+        "ordergateway.v1.OrderService": (orders_connect.OrderService, orders_connect.OrderServiceASGIApplication),
+        "ordergateway.v1.AccountQueryService": (
+            account_queries_connect.AccountQueryService,
+            account_queries_connect.AccountQueryServiceASGIApplication,
+        ),
+        "ordergateway.v1.CatalogService": (
+            catalog_connect.CatalogService,
+            catalog_connect.CatalogServiceASGIApplication,
+        ),
+        "ordergateway.v1.OperationsService": (
+            operations_connect.OperationsService,
+            operations_connect.OperationsServiceASGIApplication,
+        ),
+    }
+)
+"""Service to its generated protocol, whose methods answer UNIMPLEMENTED, and its application."""
+
+
+def connect_apps(services: Services, admission: Admission, max_message_bytes: int) -> Mapping[str, ASGIApp]:
+    """Return the applications by the first part of their paths, `/package.Service`."""
+    apps: dict[str, ASGIApp] = {}
+    for descriptor, service in services.offered():
+        generated = _GENERATED.get(descriptor.full_name)
+        if generated is None:
+            continue
+        protocol, application = generated
+        offered = {method.attribute: _served(method.serve) for method in methods_of(service, descriptor)}
+        adapter = type(descriptor.name, (protocol,), offered)()
+        apps[f"/{descriptor.full_name}"] = application(  # type: ignore[call-arg]
+            adapter, interceptors=[Door(admission)], read_max_bytes=max_message_bytes
+        )
+    return MappingProxyType(apps)
+
+
+def _served(serve: Any) -> Any:
+    """Give a service's method the form that connectrpc calls; a stream's method returns its iterator either way."""
+
+    def method(_self: object, request: Any, _context: object) -> Any:
+        return serve(request, call_now())
+
+    return method

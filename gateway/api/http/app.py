@@ -1,0 +1,98 @@
+"""The one ASGI application of the HTTP port: hands each request to Connect or REST, within limits, and logs it.
+
+The log line holds method, path, status and time: no query, no header, no body, so no token ever gets there.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.api.rest.envelope import failure, problem
+
+_PROBES: Final = frozenset({"/livez", "/readyz"})
+_LONGEST_PATH_LOGGED: Final = 200
+_LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_NOT_STARTED: Final = 499
+
+_log = logging.getLogger("gateway.access")
+
+
+class HttpApp:
+    """Dispatches by path.
+
+    `open_to_all`: no token is configured, so a request that a foreign web page made is refused.
+    """
+
+    def __init__(self, rest: ASGIApp, connect: Mapping[str, ASGIApp], *, open_to_all: bool) -> None:
+        """`connect`: applications by the first part of their paths."""
+        self._rest = rest
+        self._connect = connect
+        self._open_to_all = open_to_all
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            return
+        started = time.perf_counter()
+        status = _NOT_STARTED
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        try:
+            answer = self._refusal(scope, headers)
+            if answer is not None:
+                await answer(scope, receive, noting)
+            else:
+                await self._app(scope)(scope, receive, noting)
+        except Exception as error:
+            if status != _NOT_STARTED:
+                raise
+            await failure(error, scope["path"])(scope, receive, noting)
+        finally:
+            level = logging.DEBUG if scope["path"] in _PROBES else logging.INFO
+            path = scope["raw_path"][:_LONGEST_PATH_LOGGED].decode("ascii", "replace")
+            took = (time.perf_counter() - started) * 1000
+            _log.log(level, "%s %s %d %.0f ms", scope["method"], path, status, took)
+
+    def _app(self, scope: Scope) -> ASGIApp:
+        service = scope["path"].rpartition("/")[0]
+        return self._connect.get(service, self._rest)
+
+    def _refusal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Response | None:
+        """Refuse what no application below can answer well."""
+        content_type = headers.get(b"content-type", b"")
+        if content_type.startswith(b"application/grpc") and not content_type.startswith(b"application/grpc-web"):
+            return problem(415, "gRPC is served on its own port; here are REST, Connect and gRPC-Web")
+        if not all(value.isascii() for value in headers.values()):
+            return problem(400, "a header holds characters beyond ASCII")
+        if self._open_to_all and _is_foreign(headers):
+            return problem(403, "without a token, requests of other web sites are refused")
+        return None
+
+
+def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
+    """Tell whether a web page of another origin made the request, be it under a name that it points at this machine."""
+    if headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+        return True
+    host = headers.get(b"host", b"").decode()
+    if _name(f"//{host}") not in _LOOPBACK_NAMES:
+        return True
+    origin = headers.get(b"origin")
+    return origin is not None and urlsplit(origin.decode()).netloc != host
+
+
+def _name(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

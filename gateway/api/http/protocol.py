@@ -1,0 +1,86 @@
+"""HTTP/1.1 on a connection, with a limit on how slow a client may be; protocol errors are told in the envelope too."""
+
+import asyncio
+from typing import Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from gateway.api.rest.envelope import envelope
+
+HEADER_SECONDS: Final = 10.0
+"""From the first byte (or the connection) to the end of the headers."""
+
+UNREAD_SECONDS: Final = 30.0
+"""How long a client may leave its answer unread once the buffers are full."""
+
+LINGER_SECONDS: Final = 2.0
+"""How long the rest of a refused body is thrown away, so that the client gets to read the refusal."""
+
+
+class BoundedH11(H11Protocol):
+    """uvicorn's protocol with timers."""
+
+    _headers_due: asyncio.TimerHandle | None = None
+    _reading_due: asyncio.TimerHandle | None = None
+    _lingering: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, and wait for headers."""
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            _cancel(self._headers_due)
+            self._headers_due = None
+        elif self.conn.trailing_data[0]:
+            self._expect_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        for timer in (self._headers_due, self._reading_due, self._lingering):
+            _cancel(timer)
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Go on, or throw away what is left of a body that was refused."""
+        if self.conn.their_state is h11.SEND_BODY:
+            self._lingering = self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """Wait for a client that does not read."""
+        super().pause_writing()
+        self._reading_due = self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Write on."""
+        _cancel(self._reading_due)
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP request."""
+        body = envelope(
+            success=False,
+            message="this is no valid HTTP/1.1 request, or its headers are too large",
+            data=None,
+            code=400,
+        )
+        headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            response = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _expect_headers(self) -> None:
+        if self._headers_due is None:
+            self._headers_due = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

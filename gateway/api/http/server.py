@@ -1,0 +1,71 @@
+"""The HTTP server: uvicorn in the gateway's process and event loop. Signals stay with the command line."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from gateway.api.http.protocol import BoundedH11
+
+_BACKLOG: Final = 2048
+_MAX_HEADER_BYTES: Final = 16 * 1024
+_KEEP_ALIVE_SECONDS: Final = 75
+"""Longer than proxies keep their idle connections, so that a request never meets a connection that is just closing."""
+
+
+class HttpServer:
+    """Serves an ASGI application. `port` is known after `start`."""
+
+    def __init__(self, app: ASGIApp, stop_seconds: float) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        self._stop_seconds = stop_seconds
+        self._config = uvicorn.Config(
+            app,
+            http=BoundedH11,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=max(1, round(stop_seconds)),
+            h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+        )
+        self._server = _Server(self._config)
+        self._serving: asyncio.Task[None] | None = None
+        self.port = 0
+
+    def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        """Listen and serve. Raises OSError if the address cannot be bound."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        self.port = listener.getsockname()[1]
+        self._config.load()
+        self._config.ssl = tls
+        self._serving = asyncio.create_task(self._server.serve([listener]))
+
+    async def stop(self) -> None:
+        """Take no new requests, give running ones their time, and cut off what is left."""
+        if self._serving is None:
+            return
+        self._server.should_exit = True
+        await self._serving
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+        tasks = self._server.server_state.tasks
+        if tasks:
+            await asyncio.wait(set(tasks), timeout=1)
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone."""
+        yield

@@ -1,0 +1,168 @@
+"""The worker's routes: take an order, hold it, report on it, take it back."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from gateway.api.admission import Admission
+from gateway.api.answers import accepted
+from gateway.api.rest import convert, models
+from gateway.api.rest.documented import answers, mirrors
+from gateway.api.rest.envelope import success
+from gateway.api.rest.long_poll import LongPoll
+from gateway.api.rest.orders import TaskIdInPath
+from gateway.api.rest.route import FacadeRoute, call_of
+from gateway.domain import fields
+from gateway.domain.models import Holder, LeaseRequest, NewReport, Policy, Via
+from gateway.domain.refusals import invalid
+from gateway.domain.states import ENDED
+from gateway.orders.hold import renew
+from gateway.orders.lease import reclaim
+from gateway.orders.report import report
+from gateway.store.port import Store
+from gateway.waiting.lease_desk import LeaseDesk
+
+_SERVICE = "ordergateway.v1.OrderLeaseService"
+_DEFAULT_WAIT = 30
+
+WorkerIdInQuery = Annotated[str | None, Query(description="The worker's name.", examples=["local-01"])]
+Wait = Annotated[
+    float,
+    Query(ge=0, allow_inf_nan=False, description="Seconds to wait; longer than the gateway's maximum is clamped."),
+]
+
+
+def lease_routes(
+    store: Store, desk: LeaseDesk, admission: Admission, policy: Policy, new_token: Callable[[], str]
+) -> APIRouter:
+    """Make the routes."""
+    router = APIRouter(prefix="/api/orders", route_class=FacadeRoute, tags=["order leases"])
+
+    def lease_request(request: Request, worker_id: str, sites: tuple[str, ...]) -> LeaseRequest:
+        return LeaseRequest(
+            worker_id=fields.key("worker_id", worker_id),
+            session_id=None,
+            journal_id=None,
+            sites=sites,
+            via=Via.REST,
+            identity=call_of(request).identity.name,
+        )
+
+    @router.get(
+        "/lease",
+        summary="Take an order (long poll)",
+        responses=answers(models.Lease | None),
+        openapi_extra=mirrors(_SERVICE, "LeaseOrders"),
+    )
+    async def lease_order(
+        request: Request,
+        worker_id: Annotated[str, Query(description="The worker's name.", examples=["local-01"])],
+        wait: Wait = _DEFAULT_WAIT,
+        site: Annotated[str | None, Query(description="Only orders of this site.")] = None,
+    ) -> Response:
+        """Wait for an order; `data` is null if none came. At most one order is in execution at a time.
+
+        If the client goes away meanwhile, no order is leased to it. A lease taken here counts as "may have clicked"
+        from its start to its end, since no submit permit stands before the click.
+        """
+        sites = policy.sites if site is None else (fields.site("site", site, policy.sites),)
+        wanted = lease_request(request, worker_id, sites)
+        seconds = min(wait, policy.longest_wait.total_seconds())
+        return LongPoll(
+            lambda gone: desk.wait_for_lease(wanted, seconds, gone),
+            convert.lease_json,
+            admission,
+            "GET /api/orders/lease",
+        )
+
+    @router.post(
+        "/{task_id}/renew",
+        summary="Renew a lease",
+        responses=answers(models.Renewed, 404, 409, 413),
+        openapi_extra=mirrors(_SERVICE, "RenewLease"),
+    )
+    async def renew_lease(
+        request: Request, task_id: TaskIdInPath, body: models.Renew | None = None, worker_id: WorkerIdInQuery = None
+    ) -> Response:
+        """Extend the lease to its full length from now."""
+        told = body or models.Renew()
+        holder = Holder(
+            task_id=fields.key("task_id", task_id),
+            worker_id=_one_worker(told.worker_id, worker_id),
+            token=_token(told.lease_token),
+            identity=call_of(request).identity.name,
+        )
+        return success(convert.renewed_json(accepted(await store.write(renew, policy, holder))))
+
+    @router.post(
+        "/{task_id}/report",
+        summary="Report on an order",
+        responses=answers(models.Reported, 404, 409, 413),
+        openapi_extra=mirrors(_SERVICE, "ReportOrder"),
+    )
+    async def report_order(request: Request, task_id: TaskIdInPath, body: models.Report) -> Response:
+        """Record what happened. One row is kept for each state; a repeat overwrites it with what it brings.
+
+        A report that is refused is kept in the task's history all the same.
+        """
+        holder = Holder(
+            task_id=fields.key("task_id", task_id),
+            worker_id=fields.key("worker_id", body.worker_id),
+            token=_token(body.lease_token),
+            identity=call_of(request).identity.name,
+        )
+        return success(convert.reported_json(accepted(await store.write(report, holder, _new_report(body)))))
+
+    @router.post(
+        "/{task_id}/reclaim",
+        summary="Take a stale order back",
+        responses=answers(models.Lease | models.Failure, 404, 409, 413),
+        openapi_extra=mirrors(_SERVICE, "ReclaimOrder"),
+    )
+    async def reclaim_order(
+        request: Request, task_id: TaskIdInPath, body: models.Reclaim | None = None, worker_id: WorkerIdInQuery = None
+    ) -> Response:
+        """Lease a stale task again, on a person's command. Look at the site's order list before anything else.
+
+        While another task is in execution it answers 200 with success=false and code 6004: ask again later.
+        """
+        checked = fields.key("task_id", task_id)
+        told = body or models.Reclaim()
+        wanted = lease_request(request, _one_worker(told.worker_id, worker_id), policy.sites)
+        return success(convert.lease_json(accepted(await store.write(reclaim, policy, checked, wanted, new_token()))))
+
+    return router
+
+
+def _one_worker(in_body: str | None, in_query: str | None) -> str:
+    """Return the worker's name, which may stand in the body or in the query."""
+    if in_body is not None and in_query is not None and in_body != in_query:
+        raise invalid("worker_id", "is not the same in the body and in the query")
+    return fields.key("worker_id", in_body or in_query or "")
+
+
+def _token(value: str | None) -> str | None:
+    return None if value is None else fields.lease_token("lease_token", value)
+
+
+def _new_report(body: models.Report) -> NewReport:
+    terminal = bool(body.terminal)
+    if body.terminal_status is not None and not terminal:
+        raise invalid("terminal_status", "is given without terminal")
+    if body.terminal_status is not None and body.terminal_status not in ENDED:
+        raise invalid("terminal_status", "must be succeeded, failed or needs_human")
+    if body.state is None and not terminal:
+        raise invalid("state", "is required unless terminal is true")
+    return NewReport(
+        state=body.state,
+        payable_yen=fields.integer("payable_yen", body.payable_yen, low=0, high=fields.MAX_YEN),
+        pay_deadline=fields.utc_time("pay_deadline", body.pay_deadline),
+        site_order_id=fields.site_order_id("site_order_id", body.site_order_id),
+        evidence_ref=fields.evidence_ref("evidence_ref", body.evidence_ref),
+        detail=fields.text("detail", body.detail or "", limit=fields.MAX_DETAIL_CHARACTERS),
+        error_code=fields.integer("error_code", body.error_code, low=0, high=fields.MAX_ERROR_CODE),
+        sequence=None,
+        terminal=terminal,
+        terminal_status=body.terminal_status,
+    )

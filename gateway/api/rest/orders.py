@@ -1,0 +1,82 @@
+"""The upstream's routes: file an order, look at one, list them."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from gateway.api.answers import accepted
+from gateway.api.rest import convert, models
+from gateway.api.rest.documented import answers, mirrors
+from gateway.api.rest.envelope import success
+from gateway.api.rest.route import FacadeRoute, call_of, text_of
+from gateway.domain import fields
+from gateway.domain.models import Actor, Policy, Submission
+from gateway.domain.states import TaskStatus
+from gateway.orders.read import get_task, list_tasks_from
+from gateway.orders.submit import submit
+from gateway.store.port import Store
+
+_SERVICE = "ordergateway.v1.OrderService"
+
+TaskIdInPath = Annotated[str, Path(description="The task's key.", examples=["po-20260727-0001"])]
+Limit = Annotated[int, Query(ge=1, le=fields.MAX_PAGE_SIZE, description=f"Rows a slice, 1 to {fields.MAX_PAGE_SIZE}.")]
+Offset = Annotated[int, Query(ge=0, description="How many of the newest to leave out.")]
+
+
+def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -> APIRouter:
+    """Make the routes."""
+    router = APIRouter(prefix="/api/orders", route_class=FacadeRoute, tags=["orders"])
+
+    @router.post(
+        "",
+        summary="Submit an order",
+        responses=answers(models.Submitted, 413),
+        openapi_extra=mirrors(_SERVICE, "SubmitOrder"),
+    )
+    async def submit_order(request: Request, body: models.Submit) -> Response:
+        """File an intent. The same task_id again answers the existing task and changes nothing.
+
+        When it answers, the task is on disk. After a lost answer send the same request again, if it had a task_id.
+        """
+        call = call_of(request)
+        wanted = Submission(
+            task_id=new_task_id() if body.task_id is None else fields.new_key("task_id", body.task_id),
+            site=fields.site("site", body.site, policy.sites),
+            intent_json=fields.json_object("intent", text_of(request, "intent"), max_bytes=policy.max_intent_bytes),
+            callback_url=fields.callback_url("callback_url", body.callback_url),
+            traceparent=call.traceparent,
+        )
+        done = await store.write(submit, policy, wanted, Actor(call.identity.name))
+        return success(convert.submitted_json(done))
+
+    @router.get(
+        "",
+        summary="List orders",
+        responses=answers(models.TaskList),
+        openapi_extra=mirrors(_SERVICE, "ListOrders"),
+    )
+    async def list_orders(
+        status: Annotated[TaskStatus | None, Query(description="Only tasks in this status.")] = None,
+        site: Annotated[str | None, Query(description="Only tasks of this site.")] = None,
+        limit: Limit = fields.DEFAULT_PAGE_SIZE,
+        offset: Offset = 0,
+    ) -> Response:
+        """List tasks, newest first, one slice at a time. A task filed meanwhile moves the others one place on."""
+        checked = None if site is None else fields.site("site", site, policy.sites)
+        tasks, total = await store.read(list_tasks_from, status, checked, offset, limit)
+        items = [convert.task_json(task) for task in tasks]
+        return success({"items": items, "total": total, "limit": limit, "offset": offset})
+
+    @router.get(
+        "/{task_id}",
+        summary="Look at an order",
+        responses=answers(models.Task, 404),
+        openapi_extra=mirrors(_SERVICE, "GetOrder"),
+    )
+    async def get_order(task_id: TaskIdInPath) -> Response:
+        """Return one task with its reports."""
+        found = accepted(await store.read(get_task, fields.key("task_id", task_id)))
+        return success(convert.task_json(found))
+
+    return router
