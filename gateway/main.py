@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from pydantic import SecretStr
@@ -42,6 +42,7 @@ from gateway.sweeps.alerts import AlertSweep
 from gateway.sweeps.catalog import CatalogSweep
 from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.queries import QuerySweep, QueryWakeSweep
+from gateway.sweeps.retention import RetentionSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep
 from gateway.waiting.hub import Hub
@@ -99,7 +100,7 @@ async def run_gateway(
         desk = LeaseDesk(store, hub, OrderShelf(policy, _new_token))
         sweeps: list[Sweep] = [
             ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
-            *_alert_sweeps(store, policy, settings),
+            *_operation_sweeps(store, policy, settings),
             WakeSweep(store, hub),
             QuerySweep(store, query_policy, settings.sweep_interval_seconds),
             QueryWakeSweep(store, hub),
@@ -162,11 +163,13 @@ async def _first(stop: asyncio.Event, fatal: asyncio.Future[BaseException]) -> N
     stopping.cancel()
 
 
-def _alert_sweeps(store: Store, policy: Policy, settings: Settings) -> Iterator[Sweep]:
+def _operation_sweeps(store: Store, policy: Policy, settings: Settings) -> Iterator[Sweep]:
     interval, url = settings.sweep_interval_seconds, settings.alert_webhook_url
     yield AlertSweep(store, policy, interval, has_webhook=url is not None)
     if url is not None:
         yield AlertWebhookSweep(store, url.get_secret_value(), interval)
+    if settings.retention_days:
+        yield RetentionSweep(store, timedelta(days=settings.retention_days))
 
 
 def _authenticator(settings: Settings) -> Authenticator:

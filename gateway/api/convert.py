@@ -144,14 +144,15 @@ def health_message(health: Health) -> operations_pb2.GetHealthResponse:
         queued_count=health.queued_count,
         queued_query_count=health.queued_query_count,
         active_tasks=[task_message(detail) for detail in health.active_tasks],
-        workers=[_worker(worker) for worker in health.workers],
+        workers=[worker_message(worker) for worker in health.workers],
         offline_workers=[worker.worker_id for worker in health.workers if worker.offline],
         stale_queued_tasks=[_queued(task) for task in health.stale_queued_tasks],
-        pauses=[_pause(pause) for pause in health.pauses],
+        pauses=[pause_message(pause) for pause in health.pauses],
     )
 
 
-def _worker(worker: WorkerSeen) -> operations_pb2.Worker:
+def worker_message(worker: WorkerSeen) -> operations_pb2.Worker:
+    """Write a worker."""
     return operations_pb2.Worker(
         worker_id=worker.worker_id,
         last_seen_at=timestamp(worker.last_seen_at),
@@ -166,7 +167,8 @@ def _queued(task: QueuedTask) -> operations_pb2.QueuedTask:
     )
 
 
-def _pause(pause: Pause) -> operations_pb2.Pause:
+def pause_message(pause: Pause) -> operations_pb2.Pause:
+    """Write a pause of dispatch."""
     return operations_pb2.Pause(
         site=pause.site or "", paused_at=timestamp(pause.paused_at), paused_by=pause.paused_by, reason=pause.reason
     )

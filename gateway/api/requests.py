@@ -105,7 +105,7 @@ def report(request: order_leases_pb2.ReportOrderRequest) -> NewReport:
         raise invalid("terminal_status", "is given without terminal")
     if status is not None and status not in ENDED:
         raise invalid("terminal_status", "must be succeeded, failed or needs_human")
-    deadline = _datetime("pay_deadline", request.pay_deadline) if request.HasField("pay_deadline") else None
+    deadline = datetime_of("pay_deadline", request.pay_deadline) if request.HasField("pay_deadline") else None
     if request.sequence < 1:
         raise invalid("sequence", "is required, a whole number of at least 1")
     return NewReport(
@@ -153,29 +153,43 @@ def task_status(field: str, number: int) -> TaskStatus | None:
 
 def page_token(text: str, filters: list[str]) -> int | None:
     """Read a page token made for the same filters; empty is the first page."""
+    position = page_position(text, filters, 1)
+    return None if position is None else position[0]
+
+
+def page_position(text: str, filters: list[str], parts: int) -> tuple[int, ...] | None:
+    """Read a page token whose position has several parts."""
     if not text:
         return None
     try:
-        row, *made_for = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
+        told = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
+        position, made_for = tuple(told[:parts]), told[parts:]
     except (ValueError, binascii.Error, RecursionError, TypeError):
-        row, made_for = None, []
-    if not isinstance(row, int) or isinstance(row, bool) or not 0 < row < 2**63 or made_for != filters:
+        position, made_for = (), []
+    whole = all(isinstance(part, int) and not isinstance(part, bool) and 0 < part < 2**63 for part in position)
+    if len(position) != parts or not whole or made_for != filters:
         raise invalid("page_token", "must be next_page_token of a page with the same filters; start without one")
-    return row
+    return position
 
 
-def make_page_token(row: int | None, filters: list[str]) -> str:
+def make_page_token(position: int | tuple[int, ...] | None, filters: list[str]) -> str:
     """Write a page token; no further page is the empty text."""
-    if row is None:
+    if position is None:
         return ""
-    return base64.urlsafe_b64encode(json.dumps([row, *filters], separators=(",", ":")).encode()).decode("ascii")
+    parts = position if isinstance(position, tuple) else (position,)
+    return base64.urlsafe_b64encode(json.dumps([*parts, *filters], separators=(",", ":")).encode()).decode("ascii")
+
+
+def order_state(field: str, number: int) -> OrderState | None:
+    """Check an order state; UNSPECIFIED is None."""
+    try:
+        return order_state_from(number)
+    except KeyError:
+        raise invalid(field, f"is {number}, which is no order state") from None
 
 
 def _required_state(number: int) -> OrderState:
-    try:
-        state = order_state_from(number)
-    except KeyError:
-        raise invalid("state", f"is {number}, which is no order state") from None
+    state = order_state("state", number)
     if state is None:
         raise invalid("state", "is required")
     return state
@@ -203,7 +217,8 @@ def timedelta_of(field: str, message: duration_pb2.Duration) -> timedelta:
         raise invalid(field, "is no valid duration") from None
 
 
-def _datetime(field: str, message: timestamp_pb2.Timestamp) -> datetime:
+def datetime_of(field: str, message: timestamp_pb2.Timestamp) -> datetime:
+    """Read a time of the years 1 to 9999."""
     try:
         return message.ToDatetime(UTC)
     except (ValueError, OverflowError):

@@ -22,6 +22,7 @@ MAX_EVIDENCE_REF_CHARACTERS: Final = 300
 MAX_SITE_ORDER_ID_CHARACTERS: Final = 128
 MAX_ERROR_CODE: Final = 99_999
 MAX_SITES: Final = 16
+MAX_SITE_CHARACTERS: Final = 64
 MAX_YEN: Final = 2**53 - 1
 """The largest integer that every JSON reader keeps exact."""
 

@@ -13,11 +13,8 @@ from gateway.domain.operations import Alert, AlertPage
 from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import TaskStatus
 from gateway.orders.history import clear_alert, raise_alert, record_general
+from gateway.orders.read import waiting_too_long
 from gateway.store.port import Row, Transaction
-from gateway.store.rows import find_task
-
-MAX_UNCLAIMED: Final = 100
-"""Of a long queue only the oldest tasks alert, or one stuck worker would raise thousands of alerts."""
 
 _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
     AlertKind.WORKER_OFFLINE: "it clears itself when the worker is back or forgotten",
@@ -29,21 +26,23 @@ _ABOVE_ALL: Final = 2**63 - 1
 
 
 def watch_queue(tx: Transaction, now: Moment, policy: Policy) -> int:
-    """Raise an alert for each task that has waited too long, clear those that left the queue; return the changes."""
-    waiting = {row["task_id"]: row for row in tx.all("tasks_waiting_oldest", count=MAX_UNCLAIMED)}
+    """Raise an alert for each task that has waited too long, clear those of tasks that do not; return the changes.
+
+    Of a long queue only the oldest tasks alert, or one stuck worker would raise thousands of alerts.
+    """
+    late = {task.task_id: task for task in waiting_too_long(tx, now, policy)}
     standing = _standing(tx, AlertKind.TASK_UNCLAIMED)
-    limit_us = microseconds(policy.task_unclaimed_after)
-    late = {task_id for task_id, row in waiting.items() if now.elapsed_us - (row["queued_us"] or 0) > limit_us}
-    for task_id in sorted(late - standing):
+    fresh = late.keys() - standing
+    for task_id in sorted(fresh):
         raise_alert(
             tx, now, AlertKind.TASK_UNCLAIMED, task_id,
-            f"task {task_id} of {waiting[task_id]['site']} has waited for more than "
+            f"task {task_id} of {late[task_id].site} has waited for more than "
             f"{policy.task_unclaimed_after.total_seconds():.0f} s and no worker has taken it",
         )  # fmt: skip
-    gone = {task_id for task_id in standing - late if task_id in waiting or not _is_queued(tx, task_id)}
+    gone = {task_id for task_id in standing - late.keys() if not _still_waits(tx, now, policy, task_id)}
     for task_id in gone:
         clear_alert(tx, now, AlertKind.TASK_UNCLAIMED, task_id)
-    return len(late - standing) + len(gone)
+    return len(fresh) + len(gone)
 
 
 class WorkerWatch:
@@ -143,9 +142,12 @@ def alert_from(row: Row) -> Alert:
     )
 
 
-def _is_queued(tx: Transaction, task_id: str) -> bool:
-    task = find_task(tx, task_id)
-    return task is not None and task.status is TaskStatus.QUEUED
+def _still_waits(tx: Transaction, now: Moment, policy: Policy, task_id: str) -> bool:
+    """Tell whether a task that is no longer among the oldest waits as before (older ones may have been requeued)."""
+    row = tx.one("task_get", task_id=task_id)
+    if row is None or row["status"] != TaskStatus.QUEUED:
+        return False
+    return now.elapsed_us - (row["queued_us"] or 0) > microseconds(policy.task_unclaimed_after)
 
 
 def _standing(tx: Transaction, kind: AlertKind) -> set[str]:

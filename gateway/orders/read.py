@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Final
 
 from gateway.domain.models import Health, Policy, QueuedTask, TaskDetail, TaskPage, WorkerSeen
-from gateway.domain.moment import Moment, microseconds, parse_utc, utc_text
+from gateway.domain.moment import Moment, microseconds, parse_utc
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus
 from gateway.orders.submit import not_found
@@ -64,7 +64,18 @@ def _filters(status: TaskStatus | None, site: str | None) -> tuple[str, dict[str
 
 def health(tx: Transaction, now: Moment, policy: Policy) -> Health:
     """Return what a person looks at first (specification, section 7)."""
-    waiting_since = utc_text(parse_utc(now.utc) - policy.task_unclaimed_after)
+    return Health(
+        queued_count=sum(row["count"] for row in tx.all("tasks_queued_count")),
+        queued_query_count=sum(row["count"] for row in tx.all("queries_queued_count")),
+        active_tasks=tuple(with_reports(tx, task_from(row)) for row in tx.all("tasks_active")),
+        workers=workers_seen(tx, now, policy),
+        stale_queued_tasks=waiting_too_long(tx, now, policy),
+        pauses=all_pauses(tx),
+    )
+
+
+def workers_seen(tx: Transaction, now: Moment, policy: Policy) -> tuple[WorkerSeen, ...]:
+    """Return the workers heard of, by name."""
     workers = []
     for row in tx.all("workers_all"):
         silent_us = max(0, now.elapsed_us - row["last_seen_us"])
@@ -76,17 +87,14 @@ def health(tx: Transaction, now: Moment, policy: Policy) -> Health:
                 offline=silent_us > microseconds(policy.worker_offline_after),
             )
         )
-    return Health(
-        queued_count=sum(row["count"] for row in tx.all("tasks_queued_count")),
-        queued_query_count=sum(row["count"] for row in tx.all("queries_queued_count")),
-        active_tasks=tuple(with_reports(tx, task_from(row)) for row in tx.all("tasks_active")),
-        workers=tuple(workers),
-        stale_queued_tasks=tuple(
-            QueuedTask(
-                row["task_id"], row["site"], row["created_at"], parse_utc(now.utc) - parse_utc(row["created_at"])
-            )
-            for row in tx.all("tasks_queued_oldest", count=MAX_WAITING_SHOWN)
-            if row["created_at"] < waiting_since
-        ),
-        pauses=all_pauses(tx),
+    return tuple(workers)
+
+
+def waiting_too_long(tx: Transaction, now: Moment, policy: Policy) -> tuple[QueuedTask, ...]:
+    """Return which of the oldest tasks in the queue have been there for too long, by the service clock."""
+    limit_us = microseconds(policy.task_unclaimed_after)
+    return tuple(
+        QueuedTask(row["task_id"], row["site"], row["created_at"], parse_utc(now.utc) - parse_utc(row["created_at"]))
+        for row in tx.all("tasks_queued_oldest", count=MAX_WAITING_SHOWN)
+        if now.elapsed_us - (row["queued_us"] or 0) > limit_us
     )

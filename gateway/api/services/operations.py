@@ -1,23 +1,166 @@
 """OperationsService: operations for the person in charge; operations.proto says what each method does."""
 
+from collections.abc import Awaitable, Callable
+
 from ordergateway.v1 import operations_pb2
 
-from gateway.api import convert
+from gateway.api import convert, operation_convert, operation_requests, requests
+from gateway.api.answers import accepted
 from gateway.api.call import Call
-from gateway.domain.models import Policy
-from gateway.orders.read import health
+from gateway.domain import fields
+from gateway.domain.models import Actor, Pause, Policy
+from gateway.domain.operations import BackupFacts
+from gateway.domain.refusals import Refusal
+from gateway.operations.alerts import answer_alert, list_alerts
+from gateway.operations.decide import expire_now, requeue, resolve, withdraw
+from gateway.operations.decisions import list_decisions
+from gateway.operations.dispatch import forget_worker, pause, resume
+from gateway.operations.history import list_events
+from gateway.orders.read import health, workers_seen
 from gateway.store.port import Store
+
+BackUp = Callable[[], Awaitable[BackupFacts | Refusal]]
+"""Makes a verified online backup."""
 
 
 class OperationsService:
     """The methods of the service, free of any transport; those not written here answer UNIMPLEMENTED."""
 
-    def __init__(self, store: Store, policy: Policy) -> None:
+    def __init__(self, store: Store, policy: Policy, back_up: BackUp) -> None:
         self._store = store
         self._policy = policy
+        self._back_up = back_up
 
     async def get_health(
         self, request: operations_pb2.GetHealthRequest, call: Call
     ) -> operations_pb2.GetHealthResponse:
         """Return how the gateway and its workers are."""
         return convert.health_message(await self._store.read(health, self._policy))
+
+    async def list_decisions(
+        self, request: operations_pb2.ListDecisionsRequest, call: Call
+    ) -> operations_pb2.ListDecisionsResponse:
+        """Return one page of tasks that need a decision."""
+        after = requests.page_position(request.page_token, [], 2)
+        size = fields.page_size("page_size", request.page_size)
+        page = await self._store.read(
+            list_decisions, self._policy, None if after is None else (after[0], after[1]), size
+        )
+        return operations_pb2.ListDecisionsResponse(
+            decisions=[operation_convert.decision_message(decision) for decision in page.decisions],
+            next_page_token=requests.make_page_token(page.next_after, []),
+        )
+
+    async def requeue_order(
+        self, request: operations_pb2.RequeueOrderRequest, call: Call
+    ) -> operations_pb2.RequeueOrderResponse:
+        """Put a stale task back into the queue."""
+        task_id, reason = fields.key("task_id", request.task_id), operation_requests.reason(request)
+        done = accepted(await self._store.write(requeue, task_id, reason, _actor(call)))
+        return operations_pb2.RequeueOrderResponse(task=convert.task_message(done))
+
+    async def withdraw_order(
+        self, request: operations_pb2.WithdrawOrderRequest, call: Call
+    ) -> operations_pb2.WithdrawOrderResponse:
+        """Take a requeued task out of the queue again."""
+        task_id, reason = fields.key("task_id", request.task_id), operation_requests.reason(request)
+        done = accepted(await self._store.write(withdraw, task_id, reason, _actor(call)))
+        return operations_pb2.WithdrawOrderResponse(task=convert.task_message(done))
+
+    async def resolve_order(
+        self, request: operations_pb2.ResolveOrderRequest, call: Call
+    ) -> operations_pb2.ResolveOrderResponse:
+        """Record what happened on the site, and end the task."""
+        told = operation_requests.resolution(request)
+        done = accepted(await self._store.write(resolve, self._policy, told, _actor(call)))
+        return operations_pb2.ResolveOrderResponse(task=convert.task_message(done))
+
+    async def expire_order(
+        self, request: operations_pb2.ExpireOrderRequest, call: Call
+    ) -> operations_pb2.ExpireOrderResponse:
+        """End the lease of a worker that is known to be dead."""
+        task_id, reason = fields.key("task_id", request.task_id), operation_requests.reason(request)
+        done = accepted(await self._store.write(expire_now, task_id, reason, _actor(call)))
+        return operations_pb2.ExpireOrderResponse(task=convert.task_message(done))
+
+    async def pause_dispatch(
+        self, request: operations_pb2.PauseDispatchRequest, call: Call
+    ) -> operations_pb2.PauseDispatchResponse:
+        """Stop dispatch."""
+        site = operation_requests.site_or_all(request.site, self._policy.sites)
+        pauses = await self._store.write(pause, site, operation_requests.reason(request), _actor(call))
+        return operations_pb2.PauseDispatchResponse(pauses=_pauses(pauses))
+
+    async def resume_dispatch(
+        self, request: operations_pb2.ResumeDispatchRequest, call: Call
+    ) -> operations_pb2.ResumeDispatchResponse:
+        """Start dispatch again."""
+        # A site that is configured no more may still be paused, so any name will do.
+        site = fields.text("site", request.site, limit=fields.MAX_SITE_CHARACTERS)
+        pauses = await self._store.write(resume, site, operation_requests.reason(request), _actor(call))
+        return operations_pb2.ResumeDispatchResponse(pauses=_pauses(pauses))
+
+    async def list_workers(
+        self, request: operations_pb2.ListWorkersRequest, call: Call
+    ) -> operations_pb2.ListWorkersResponse:
+        """Return the workers heard of."""
+        workers = await self._store.read(workers_seen, self._policy)
+        return operations_pb2.ListWorkersResponse(workers=[convert.worker_message(worker) for worker in workers])
+
+    async def forget_worker(
+        self, request: operations_pb2.ForgetWorkerRequest, call: Call
+    ) -> operations_pb2.ForgetWorkerResponse:
+        """Forget a worker that was retired on purpose."""
+        worker_id, reason = fields.key("worker_id", request.worker_id), operation_requests.reason(request)
+        accepted(await self._store.write(forget_worker, worker_id, reason, _actor(call)))
+        return operations_pb2.ForgetWorkerResponse()
+
+    async def list_events(
+        self, request: operations_pb2.ListEventsRequest, call: Call
+    ) -> operations_pb2.ListEventsResponse:
+        """Return one page of the history."""
+        wanted = operation_requests.history_filter(request)
+        filters = [wanted.subject or "", *wanted.kinds, wanted.since or "", wanted.until or ""]
+        below = requests.page_token(request.page_token, filters)
+        size = fields.page_size("page_size", request.page_size)
+        page = await self._store.read(list_events, wanted, below, size)
+        return operations_pb2.ListEventsResponse(
+            events=[operation_convert.event_message(event) for event in page.events],
+            next_page_token=requests.make_page_token(page.next_below, filters),
+        )
+
+    async def list_alerts(
+        self, request: operations_pb2.ListAlertsRequest, call: Call
+    ) -> operations_pb2.ListAlertsResponse:
+        """Return one page of alerts."""
+        kind = operation_requests.alert_kind(request.kind)
+        filters = [kind or "", "all" if request.include_cleared else "standing"]
+        below = requests.page_token(request.page_token, filters)
+        size = fields.page_size("page_size", request.page_size)
+        page = await self._store.read(list_alerts, kind, request.include_cleared, below, size)
+        return operations_pb2.ListAlertsResponse(
+            alerts=[operation_convert.alert_message(alert) for alert in page.alerts],
+            next_page_token=requests.make_page_token(page.next_below, filters),
+        )
+
+    async def clear_alert(
+        self, request: operations_pb2.ClearAlertRequest, call: Call
+    ) -> operations_pb2.ClearAlertResponse:
+        """Clear an alert that a person has dealt with."""
+        reason = operation_requests.reason(request)
+        alert = accepted(await self._store.write(answer_alert, request.alert_id, reason, _actor(call)))
+        return operations_pb2.ClearAlertResponse(alert=operation_convert.alert_message(alert))
+
+    async def create_backup(
+        self, request: operations_pb2.CreateBackupRequest, call: Call
+    ) -> operations_pb2.CreateBackupResponse:
+        """Make an online backup and verify it."""
+        return operation_convert.backup_message(accepted(await self._back_up()))
+
+
+def _actor(call: Call) -> Actor:
+    return Actor(call.identity.name)
+
+
+def _pauses(pauses: tuple[Pause, ...]) -> list[operations_pb2.Pause]:
+    return [convert.pause_message(pause) for pause in pauses]

@@ -17,9 +17,6 @@ SELECT task_id FROM tasks WHERE slot IS NOT NULL AND lease_owner = :worker_id;
 -- name: worker_forget
 DELETE FROM workers WHERE worker_id = :worker_id;
 
--- name: tasks_waiting_oldest
-SELECT task_id, site, created_at, queued_us FROM tasks WHERE status = 'queued' ORDER BY row LIMIT :count;
-
 -- name: tasks_to_decide
 -- A task waits since its oldest standing alert. A conflict's subject is the task, or site/number for all that told it.
 SELECT tasks.*, waiting.first_alert FROM (
@@ -27,12 +24,10 @@ SELECT tasks.*, waiting.first_alert FROM (
         SELECT subject AS task_id, alert_id FROM alerts
         WHERE cleared_at IS NULL AND kind NOT IN ('worker_offline', 'callback_given_up')
         UNION ALL
-        SELECT reports.task_id, alerts.alert_id
-        FROM alerts
-        JOIN reports ON reports.site_order_id = substr(alerts.subject, instr(alerts.subject, '/') + 1)
-        JOIN tasks ON tasks.task_id = reports.task_id
+        SELECT order_numbers.task_id, alerts.alert_id FROM alerts
+        JOIN order_numbers ON order_numbers.site = substr(alerts.subject, 1, instr(alerts.subject, '/') - 1)
+            AND order_numbers.site_order_id = substr(alerts.subject, instr(alerts.subject, '/') + 1)
         WHERE alerts.cleared_at IS NULL AND alerts.kind = 'site_order_id_conflict'
-            AND alerts.subject = tasks.site || '/' || reports.site_order_id
     ) AS standing
     GROUP BY task_id
 ) AS waiting
@@ -41,12 +36,13 @@ WHERE (waiting.first_alert, tasks.row) > (:after_alert, :after_row)
 ORDER BY waiting.first_alert, tasks.row LIMIT :count;
 
 -- name: alerts_standing_of_task
-SELECT DISTINCT alerts.* FROM alerts
-LEFT JOIN reports ON reports.task_id = :task_id AND alerts.kind = 'site_order_id_conflict'
-    AND alerts.subject = :site || '/' || reports.site_order_id
-WHERE alerts.cleared_at IS NULL AND alerts.kind NOT IN ('worker_offline', 'callback_given_up')
-    AND (alerts.subject = :task_id OR reports.task_id IS NOT NULL)
-ORDER BY alerts.alert_id;
+SELECT * FROM alerts
+WHERE cleared_at IS NULL AND kind NOT IN ('worker_offline', 'callback_given_up') AND subject = :task_id
+    OR cleared_at IS NULL AND kind = 'site_order_id_conflict' AND EXISTS (
+        SELECT 1 FROM order_numbers
+        WHERE order_numbers.task_id = :task_id AND order_numbers.site || '/' || order_numbers.site_order_id = subject
+    )
+ORDER BY alert_id;
 
 -- name: alerts_standing_of_kind
 SELECT * FROM alerts WHERE cleared_at IS NULL AND kind = :kind ORDER BY subject;

@@ -122,4 +122,4 @@ SELECT count(*) AS count FROM tasks WHERE status = :status AND site = :site;
 SELECT count(*) AS count FROM tasks WHERE status = 'queued';
 
 -- name: tasks_queued_oldest
-SELECT task_id, site, created_at FROM tasks WHERE status = 'queued' ORDER BY row LIMIT :count;
+SELECT task_id, site, created_at, queued_us FROM tasks WHERE status = 'queued' ORDER BY row LIMIT :count;

@@ -35,7 +35,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     """Open the connection that writes. The file is made with mode 0600. Raises DatabaseUnusableError."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = _open(f"file:{_quoted(path)}?mode=rw")
+        connection = _open(f"file:{quoted(path)}?mode=rw")
         if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
             raise DatabaseUnusableError("its folder does not support SQLite's WAL mode (a network share?)")
         # An acknowledgement promises that the data is on disk, so every commit is flushed.
@@ -50,7 +50,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
 
 def open_reader(path: Path) -> sqlite3.Connection:
     """Open a connection that only reads."""
-    connection = _open(f"file:{_quoted(path)}?mode=ro")
+    connection = _open(f"file:{quoted(path)}?mode=ro")
     connection.execute("PRAGMA query_only = ON")
     return connection
 
@@ -68,5 +68,6 @@ def _open(uri: str) -> sqlite3.Connection:
     return connection
 
 
-def _quoted(path: Path) -> str:
+def quoted(path: Path) -> str:
+    """Return a path as it stands in a `file:` URI of SQLite."""
     return path.as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")

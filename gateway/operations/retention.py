@@ -1,0 +1,40 @@
+"""Dropping the payload of tasks that ended long ago (RAKUTEN_RETENTION_DAYS).
+
+The task, its reports and its history stay for ever, and so do its key and a digest of the intent: a resubmission of an
+old key is still known, and `intent_matches` is still judged. A task that alerts keeps its payload.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from gateway.domain.moment import Moment, parse_utc, utc_text
+from gateway.orders.submit import intent_digest
+from gateway.store.port import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """A task whose payload may go, with the digest that takes its place."""
+
+    row: int
+    task_id: str
+    digest: str
+
+
+def find_old(tx: Transaction, now: Moment, after_row: int, keep: timedelta, count: int) -> list[Old]:
+    """Return up to `count` tasks after a row whose end is longer ago than `keep`. Only reads, so it may take long."""
+    return [
+        Old(row["row"], row["task_id"], intent_digest(row["intent_json"]))
+        for row in tx.all("tasks_to_strip", after=after_row, before=_before(now, keep), count=count)
+    ]
+
+
+def strip(tx: Transaction, now: Moment, tasks: Sequence[Old], keep: timedelta) -> int:
+    """Drop the payloads of these tasks, unless something has happened to them meanwhile; return how many."""
+    before = _before(now, keep)
+    return sum(tx.change("task_strip", task_id=task.task_id, digest=task.digest, before=before) for task in tasks)
+
+
+def _before(now: Moment, keep: timedelta) -> str:
+    return utc_text(parse_utc(now.utc) - keep)

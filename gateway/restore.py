@@ -1,0 +1,60 @@
+"""Putting a backup in the place of the database, with the gateway stopped (specification, section 4, history)."""
+
+import secrets
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gateway.clock import SystemTime, load_clock, system_time
+from gateway.domain.models import Actor
+from gateway.domain.operations import BackupFacts
+from gateway.operations.restore import mark_restored
+from gateway.store.sqlite import connection as connections
+from gateway.store.sqlite.backup import Progress, inspect, place
+from gateway.store.sqlite.schema import migrate
+from gateway.store.sqlite.transaction import SqliteTransaction
+
+_ACTOR: Final = Actor("restore")
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore did: what the backup held, how many tasks were open, where the old database is (None: none)."""
+
+    facts: BackupFacts
+    open_tasks: int
+    set_aside: Path | None
+
+
+def restore(
+    backup: Path, target: Path, progress: Progress = lambda _left, _total: None, machine: SystemTime | None = None
+) -> Restored:
+    """Verify `backup` and put it in the place of `target`; the old database is kept beside it.
+
+    Raises DatabaseUnusableError (the gateway runs, the backup is damaged or newer than this program), OSError.
+    """
+    machine = machine or system_time()
+    with connections.lock(target):
+        facts = inspect(backup)
+        opened: list[int] = []
+        aside = target.with_name(f"{target.name}.before-restore-{machine.wall():%Y%m%dT%H%M%S%f}Z")
+        existed = place(backup, target, aside, lambda copy: opened.append(_prepare(copy, facts, machine)), progress)
+    return Restored(facts, opened[0], aside if existed else None)
+
+
+def _prepare(copy: Path, facts: BackupFacts, machine: SystemTime) -> int:
+    with closing(connections.open_writer(copy)) as writing:
+        migrate(writing)
+        tx = SqliteTransaction(writing)
+        clock = load_clock(tx, machine)
+        writing.execute("BEGIN IMMEDIATE")
+        now = clock.now()
+        open_tasks = mark_restored(tx, now, facts.file_name, _ACTOR, _new_token)
+        clock.save(tx, now)
+        writing.execute("COMMIT")
+    return open_tasks
+
+
+def _new_token() -> str:
+    return secrets.token_urlsafe(32)
