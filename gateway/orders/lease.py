@@ -85,6 +85,8 @@ def _again(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest) 
     if row is None:
         return None
     lease = lease_from(row)
+    if not _is_unacknowledged_of(lease, request):
+        return None
     task = get_task(tx, lease.task_id)
     if has_lapsed(task, now):
         expire(tx, now, task)
@@ -93,10 +95,12 @@ def _again(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest) 
 
 
 def _is_unacknowledged_of(lease: LeaseRecord, request: LeaseRequest) -> bool:
+    """Tell whether this very process was given the lease and may not have got the answer; anyone else gets nothing."""
     return (
         lease.acknowledged_at is None
         and lease.session_id is not None
-        and (lease.session_id, lease.worker_id) == (request.session_id, request.worker_id)
+        and (lease.session_id, lease.worker_id, lease.journal_id)
+        == (request.session_id, request.worker_id, request.journal_id)
     )
 
 

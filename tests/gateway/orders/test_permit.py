@@ -163,7 +163,7 @@ def test_a_verification_not_made_under_this_lease_gets_none(book: Book) -> None:
 
 def test_a_requeued_task_must_be_verified_too(book: Book) -> None:
     book.lapse(book.take())
-    book.run(lambda tx, now: expire_lapsed(tx, now))
+    book.run(expire_lapsed)
     book.connection.execute("UPDATE tasks SET status = 'queued'")
     again = book.take()
     assert again.lease_count == 2
