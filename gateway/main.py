@@ -16,9 +16,11 @@ from gateway.api.auth import EVERY_ROLE, Authenticator, Role
 from gateway.api.grpc.server import GrpcServer
 from gateway.api.http.assembly import http_app
 from gateway.api.http.server import HttpServer
+from gateway.api.rest.catalog import catalog_routes
 from gateway.api.rest.health import Readiness, health_routes
 from gateway.api.rest.leases import lease_routes
 from gateway.api.rest.orders import order_routes
+from gateway.api.rest.queries import query_lease_routes, query_routes
 from gateway.api.services import Services
 from gateway.api.services.account_queries import AccountQueryService
 from gateway.api.services.catalog import CatalogService
@@ -123,6 +125,9 @@ async def run_gateway(
         routers = [
             lease_routes(store, desk, admission, policy, _new_token),
             order_routes(store, policy, _new_task_id),
+            query_lease_routes(store, query_desk, admission, query_policy, on_result),
+            query_routes(store, query_policy, _new_query_id),
+            catalog_routes(store, catalog_policy, rounds),
             health_routes(store, policy, Readiness(store, clock.save)),
         ]
         server = GrpcServer(services, admission)

@@ -37,7 +37,7 @@ _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
     },
     "ordergateway.v1.CatalogService": {
         "ListCatalogOrders": _UPSTREAM,
-        "Discover": _OPERATOR,
+        "Discover": _UPSTREAM,
         "ListDiscrepancies": _OPERATOR,
     },
     "ordergateway.v1.OperationsService": {

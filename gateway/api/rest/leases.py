@@ -11,7 +11,7 @@ from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
 from gateway.api.rest.long_poll import LongPoll
-from gateway.api.rest.orders import TaskIdInPath
+from gateway.api.rest.parameters import DEFAULT_WAIT, TaskIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of
 from gateway.domain import fields
 from gateway.domain.models import Holder, LeaseRequest, NewReport, Policy, Via
@@ -24,13 +24,6 @@ from gateway.store.port import Store
 from gateway.waiting.lease_desk import LeaseDesk
 
 _SERVICE = "ordergateway.v1.OrderLeaseService"
-_DEFAULT_WAIT = 30
-
-WorkerIdInQuery = Annotated[str | None, Query(description="The worker's name.", examples=["local-01"])]
-Wait = Annotated[
-    float,
-    Query(ge=0, allow_inf_nan=False, description="Seconds to wait; longer than the gateway's maximum is clamped."),
-]
 
 
 def lease_routes(
@@ -57,8 +50,8 @@ def lease_routes(
     )
     async def lease_order(
         request: Request,
-        worker_id: Annotated[str, Query(description="The worker's name.", examples=["local-01"])],
-        wait: Wait = _DEFAULT_WAIT,
+        worker_id: WorkerId,
+        wait: Wait = DEFAULT_WAIT,
         site: Annotated[str | None, Query(description="Only orders of this site.")] = None,
     ) -> Response:
         """Wait for an order; `data` is null if none came. At most one order is in execution at a time.
@@ -83,7 +76,7 @@ def lease_routes(
         openapi_extra=mirrors(_SERVICE, "RenewLease"),
     )
     async def renew_lease(
-        request: Request, task_id: TaskIdInPath, body: models.Renew | None = None, worker_id: WorkerIdInQuery = None
+        request: Request, task_id: TaskIdInPath, body: models.Renew | None = None, worker_id: WorkerId | None = None
     ) -> Response:
         """Extend the lease to its full length from now."""
         told = body or models.Renew()
@@ -121,7 +114,7 @@ def lease_routes(
         openapi_extra=mirrors(_SERVICE, "ReclaimOrder"),
     )
     async def reclaim_order(
-        request: Request, task_id: TaskIdInPath, body: models.Reclaim | None = None, worker_id: WorkerIdInQuery = None
+        request: Request, task_id: TaskIdInPath, body: models.Reclaim | None = None, worker_id: WorkerId | None = None
     ) -> Response:
         """Lease a stale task again, on a person's command. Look at the site's order list before anything else.
 

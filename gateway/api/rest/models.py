@@ -51,11 +51,13 @@ class Failure(BaseModel):
     code: int = Field(description="6001 to 6006, else the HTTP status itself.", examples=[6001])
 
 
-class _Body(BaseModel):
+class StrictBody(BaseModel):
+    """A request body. A type is what it says; unknown fields are ignored."""
+
     model_config = ConfigDict(strict=True)
 
 
-class Submit(_Body):
+class Submit(StrictBody):
     """What to buy."""
 
     task_id: TaskId | None = Field(
@@ -79,14 +81,14 @@ class Submitted(BaseModel):
     intent_matches: bool = Field(description="False if the task existed with another intent; the first one stands.")
 
 
-class Renew(_Body):
+class Renew(StrictBody):
     """Who renews; may stand in the query instead."""
 
     worker_id: WorkerId | None = None
     lease_token: str | None = Field(None, description="Required if the lease came over gRPC; must match where given.")
 
 
-class Reclaim(_Body):
+class Reclaim(StrictBody):
     """Who reclaims; may stand in the query instead."""
 
     worker_id: WorkerId | None = None
@@ -100,7 +102,7 @@ class Renewed(BaseModel):
     lease_count: int
 
 
-class Report(_Body):
+class Report(StrictBody):
     """What happened to the order."""
 
     worker_id: WorkerId

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from gateway.api.answers import accepted
 from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
+from gateway.api.rest.parameters import Limit, Offset, TaskIdInPath
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy, Submission
@@ -18,10 +19,6 @@ from gateway.orders.submit import submit
 from gateway.store.port import Store
 
 _SERVICE = "ordergateway.v1.OrderService"
-
-TaskIdInPath = Annotated[str, Path(description="The task's key.", examples=["po-20260727-0001"])]
-Limit = Annotated[int, Query(ge=1, le=fields.MAX_PAGE_SIZE, description=f"Rows a slice, 1 to {fields.MAX_PAGE_SIZE}.")]
-Offset = Annotated[int, Query(ge=0, description="How many of the newest to leave out.")]
 
 
 def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -> APIRouter:

@@ -46,6 +46,7 @@ class FacadeRoute(APIRoute):
         inner = super().get_route_handler()
         mirrors = (self.openapi_extra or {}).get(MIRRORS)
         takes_body = self.body_field is not None
+        needs_body = self.body_field is not None and self.body_field.field_info.is_required()
         where = f"{'/'.join(sorted(self.methods or ()))} {self.path_format}"
 
         async def serve(request: Request) -> Response:
@@ -58,7 +59,7 @@ class FacadeRoute(APIRoute):
                     )
                 if takes_body:
                     strict = StrictRequest(request.scope, request.receive)
-                    await _read_into(strict, request.app.state.max_body_bytes)
+                    await _read_into(strict, request.app.state.max_body_bytes, required=needs_body)
                     request = strict
                 return await inner(request)
             except ClientDisconnect:
@@ -81,7 +82,7 @@ def text_of(request: Request, name: str) -> str:
     return members[name].text
 
 
-async def _read_into(request: StrictRequest, max_bytes: int) -> None:
+async def _read_into(request: StrictRequest, max_bytes: int, *, required: bool) -> None:
     if _declared_length(request) > max_bytes:
         raise _too_large(max_bytes)
     chunks: list[bytes] = []
@@ -97,7 +98,7 @@ async def _read_into(request: StrictRequest, max_bytes: int) -> None:
         close = {"Connection": "close"}
         raise ProblemError(_HTTP_TIMEOUT, f"the body did not arrive within {BODY_SECONDS:g} s", close) from None
     body = b"".join(chunks)
-    if body:
+    if body or required:
         request.keep(body, _parse(body, request.headers.get("content-type")))
     else:
         request.keep(body, {})
@@ -109,6 +110,8 @@ def _declared_length(request: Request) -> int:
 
 
 def _parse(body: bytes, content_type: str | None) -> dict[str, Member]:
+    if not body:
+        raise ProblemError(400, "the body is empty; it must be a JSON object")
     # A browser sends this type across sites only after asking, so no foreign page can file an order on loopback.
     if content_type is None or content_type.partition(";")[0].strip().lower() != "application/json":
         raise ProblemError(400, "the body must be JSON, sent with the header `Content-Type: application/json`")

@@ -1,0 +1,56 @@
+"""The order catalogue: what the site itself shows."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from gateway.api.rest import query_convert, query_models
+from gateway.api.rest.documented import answers, mirrors
+from gateway.api.rest.envelope import success
+from gateway.api.rest.parameters import Limit, Offset
+from gateway.api.rest.route import FacadeRoute
+from gateway.api.services.catalog import require_catalog
+from gateway.catalog.read import slice_catalog
+from gateway.catalog.rounds import Rounds
+from gateway.domain import fields
+from gateway.domain.catalog import CatalogPolicy
+from gateway.store.port import Store
+
+_SERVICE = "ordergateway.v1.CatalogService"
+
+
+def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRouter:
+    """Make the routes."""
+    router = APIRouter(prefix="/api/account/orders", route_class=FacadeRoute, tags=["catalogue"])
+
+    @router.get(
+        "",
+        summary="List the orders that the site shows",
+        responses=answers(query_models.CatalogList, 501),
+        openapi_extra=mirrors(_SERVICE, "ListCatalogOrders"),
+    )
+    async def list_orders(
+        site: Annotated[str | None, Query(description="Only orders of this site.")] = None,
+        limit: Limit = fields.DEFAULT_PAGE_SIZE,
+        offset: Offset = 0,
+    ) -> Response:
+        """List orders, latest seen first. 501 where the catalogue is switched off."""
+        require_catalog(policy)
+        checked = None if site is None else fields.site("site", site, policy.sites)
+        found = await store.read(slice_catalog, checked, offset, limit)
+        items = [query_convert.catalog_order_json(order) for order in found.orders]
+        return success({"items": items, "total": found.total, "limit": limit, "offset": offset})
+
+    @router.post(
+        "/discovery",
+        summary="Look at the site now",
+        responses=answers(query_models.SubmittedQuery, 413, 501),
+        openapi_extra=mirrors(_SERVICE, "Discover"),
+    )
+    async def discover(body: query_models.Discover | None = None) -> Response:
+        """File a round of discovery, or answer the one in flight with created=false."""
+        require_catalog(policy)
+        site = policy.sites[0] if body is None or body.site is None else fields.site("site", body.site, policy.sites)
+        return success(query_convert.query_submitted_json(await store.write(rounds.discover, site)))
+
+    return router
