@@ -1,9 +1,9 @@
 """After a restore: dispatch is paused, and every open task counts as permitted (specification, section 4, history).
 
 Nobody knows what happened between the backup and the restore: a task that was queued then may have been leased, even
-clicked. So each open task turns stale with a lease on it that nobody can hold, permitted and ended now, of a journal that
-no worker has. From then on the ordinary rules keep it: no further permit is granted for it, and a person may resolve it
-to failed only after the settle time.
+clicked. So each open task turns stale with a lease on it that nobody can hold, permitted and ended now, of a journal
+that no worker has. From then on the ordinary rules keep it: no further permit is granted for it, and a person may
+resolve it to failed only after the settle time.
 """
 
 from collections.abc import Callable

@@ -41,10 +41,9 @@ def back_up(source: Path, folder: Path, name: str, stopping: Callable[[], bool])
             left_over.unlink()
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
-            expected = _copy(source, partial, stopping)
+            held = _copy(source, partial, stopping)
             facts = inspect(partial, name, stopping)
-            if (facts.last_event_sequence, facts.task_count) != expected:
-                raise StoreUnavailableError(f"the backup does not hold what the database held: {facts}")
+            _compare(facts, held)
             _flush(partial)
             partial.rename(folder / name)
             _flush(folder)
@@ -84,10 +83,10 @@ def inspect(path: Path, name: str | None = None, stopping: Callable[[], bool] = 
 
 
 def place(backup: Path, target: Path, aside: Path, prepare: Callable[[Path], None], progress: Progress) -> bool:
-    """Put a verified backup in the place of `target`, whose lock the caller holds; True if there was one to set aside.
+    """Put a verified backup in the place of `target`, whose lock the caller holds; True if one was there to set aside.
 
-    `prepare` works on the copy before it counts. The old database goes to `aside` first, whole with its log, and the new
-    one takes its name in one step, so that after a crash at any moment `target` is a whole database, old or new.
+    `prepare` works on the copy before it counts. The old database goes to `aside` first, whole with its log, and the
+    new one takes its name in one step, so that after a crash at any moment `target` is a whole database, old or new.
     """
     fresh = target.with_name(f"{target.name}.restoring")
     for path in _with_logs(fresh):
@@ -129,6 +128,11 @@ def _copy(source: Path, partial: Path, stopping: Callable[[], bool]) -> tuple[in
         reading.backup(writing, pages=_PAGES_A_STEP, progress=look, sleep=0)
     _one_file(partial)
     return counts
+
+
+def _compare(facts: BackupFacts, held: tuple[int, int]) -> None:
+    if (facts.last_event_sequence, facts.task_count) != held:
+        raise DatabaseUnusableError(f"the copy is not what the database held: {facts} instead of {held}")
 
 
 def _set_aside(target: Path, aside: Path) -> None:

@@ -1,0 +1,1 @@
+"""What the person in charge does and sees."""
