@@ -74,12 +74,19 @@ class ServiceClock:
 
 
 def load_clock(tx: Transaction, machine: SystemTime) -> ServiceClock:
-    """Make the clock go on from where the database says that it stood."""
+    """Make the clock go on from where the database says that it stood.
+
+    After another boot nobody knows how much time passed between the last save and the crash. So the clock goes on no
+    earlier than anything that an open lease has seen, its permit's end included: an age is never negative, and a
+    permit never becomes longer.
+    """
     anchor = tx.one("clock_anchor_get")
     last = tx.one("event_last")
     last_utc = "" if last is None else last["occurred_at"]
     if anchor is None:
         return ServiceClock(machine, machine.boot_id, machine.boot_us(), 0, last_utc)
-    return ServiceClock(
-        machine, anchor["boot_id"], anchor["boot_us"], anchor["elapsed_us"], max(anchor["utc"], last_utc)
-    )
+    elapsed_us = anchor["elapsed_us"]
+    if anchor["boot_id"] != machine.boot_id:
+        seen = tx.one("leases_open_latest")
+        elapsed_us = max(elapsed_us, 0 if seen is None else seen["latest_us"])
+    return ServiceClock(machine, anchor["boot_id"], anchor["boot_us"], elapsed_us, max(anchor["utc"], last_utc))

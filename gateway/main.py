@@ -95,6 +95,7 @@ async def run_gateway(
             clock_continues=clock.continues,
             wall_utc=clock.wall_utc(),
         )
+        await store.write(clock.save)
         rounds = Rounds(catalog_policy, query_policy, _new_query_id)
         on_result = Ingest(catalog_policy, rounds)
         query_desk = QueryDesk(store, hub, QueryShelf(query_policy))

@@ -5,6 +5,11 @@ VALUES (:task_id, :lease_number, :token, :worker_id, :session_id, :journal_id, :
 -- name: lease_get
 SELECT * FROM leases WHERE task_id = :task_id AND lease_number = :lease_number;
 
+-- name: leases_open_latest
+SELECT coalesce(max(max(leases.started_us, coalesce(leases.permit_expires_us, 0))), 0) AS latest_us
+FROM tasks JOIN leases ON leases.task_id = tasks.task_id AND leases.lease_number = tasks.lease_count
+WHERE tasks.slot IS NOT NULL;
+
 -- name: leases_of_task
 SELECT * FROM leases WHERE task_id = :task_id ORDER BY lease_number;
 

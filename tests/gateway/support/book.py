@@ -87,6 +87,7 @@ class Book:
         self.connection = self.database.writing
         self.clock = load_clock(self.database.transaction(), time.machine())
         self.hints: set[str] = set()
+        self.run(self.clock.save)
 
     def __enter__(self) -> Self:
         return self
@@ -118,12 +119,14 @@ class Book:
         self.database = open_database(self.path)
         self.connection = self.database.writing
         self.clock = load_clock(self.database.transaction(), self.time.machine())
-        return self.run(
+        started = self.run(
             resume_after_start,
             self.policy,
             clock_continues=self.clock.continues,
             wall_utc=self.clock.wall_utc(),
         )
+        self.run(self.clock.save)
+        return started
 
     def new_token(self) -> str:
         self._tokens += 1
