@@ -16,11 +16,29 @@ class AccountLocks:
         return self._locks.setdefault(site, asyncio.Lock())
 
 
-@asynccontextmanager
-async def released(lock: asyncio.Lock) -> AsyncIterator[None]:
-    """Gives the lock to others for the length of the block, and waits for its turn again at the end."""
-    lock.release()
-    try:
-        yield
-    finally:
-        await lock.acquire()
+class AccountTurn:
+    """An order's turn on the account: held over its steps, given up while it only waits."""
+
+    def __init__(self, lock: asyncio.Lock) -> None:
+        self._lock = lock
+        self._held = False
+
+    async def take(self) -> None:
+        """Waits for the turn."""
+        await self._lock.acquire()
+        self._held = True
+
+    def give_back(self) -> None:
+        """Ends the turn; does nothing where there is none, for example after a cancelled `take`."""
+        if self._held:
+            self._held = False
+            self._lock.release()
+
+    @asynccontextmanager
+    async def given_up(self) -> AsyncIterator[None]:
+        """Lets others have the account for the length of the block, and waits for the turn again at its end."""
+        self.give_back()
+        try:
+            yield
+        finally:
+            await self.take()

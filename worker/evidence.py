@@ -80,6 +80,7 @@ class EvidenceStore:
 
         `png_missing_because` stands in meta.json where there is no PNG. Raises OSError, for example on a full disk.
         """
+        _make_folder(self._root / folder)
         name = self._free_name(folder, step)
         contents = {"html": page.html} if png is None else {"html": page.html, "png": png}
         hashes = {f"{name}.{kind}": hashlib.sha256(data).hexdigest() for kind, data in contents.items()}
@@ -142,7 +143,10 @@ class Reserve:
         for path in self._paths:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.posix_fallocate(descriptor, 0, RESERVED_BYTES)
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(descriptor, 0, RESERVED_BYTES)
+                else:
+                    os.write(descriptor, bytes(RESERVED_BYTES))
             finally:
                 os.close(descriptor)
 
@@ -168,6 +172,8 @@ def _write_durably(path: Path, data: bytes) -> None:
 
 
 def _make_folder(folder: Path) -> None:
+    if folder.is_dir():
+        return
     missing = [folder]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)

@@ -25,7 +25,7 @@ from worker.checkpoints import CheckpointName
 from worker.intent import Intent, MalformedIntentError, parse_intent
 from worker.journal.records import Happening, Order, OrderStatus
 from worker.lease_guard import LeaseLostError, StepTimeoutError, WorkerStoppingError
-from worker.order_run import EndOrderError, LocalDiskError, OrderRun, needs_human
+from worker.order_run import EndOrderError, LocalDiskError, OrderRun, needs_human, tellable
 from worker.order_state import OrderState
 from worker.payment import pay
 from worker.purchase import check_cart, confirm, fill_cart
@@ -48,11 +48,11 @@ async def execute(run: OrderRun) -> OrderStatus | None:
     Raises sqlite3.Error where the journal cannot be written: then nothing can be done or told any more.
     """
     try:
-        await run.guard.hold(_take_turn(run), seconds=None)
+        await run.guard.hold(run.account.take(), seconds=None)
         try:
             await _execute(run)
         finally:
-            run.account.release()
+            run.account.give_back()
     except LeaseLostError as error:
         await _lose(run, error)
         return None
@@ -69,25 +69,29 @@ async def execute(run: OrderRun) -> OrderStatus | None:
     return await _finish(run, end)
 
 
-async def report_end_again(run: OrderRun, order: Order) -> None:
-    """The journal has ended the task before: the same end is told under this lease, and nothing else is done."""
+async def report_end_again(run: OrderRun, order: Order) -> OrderStatus:
+    """The journal has ended the task before: the same end is told under this lease, and nothing else is done.
+
+    `failed` only says what this journal's own runs did; where the task was in other hands too, a person must look.
+    """
+    status, detail = order.status, order.detail
+    if status is OrderStatus.FAILED and await run.parts.journal.lease_count(run.task_id) < run.lease.lease_count:
+        status = OrderStatus.NEEDS_HUMAN
+        detail = f"ended here as failed ({order.detail}), but the task was in other hands too"
     happening = Happening(
         event="end reported again",
         state=order.state,
-        status=order.status,
+        status=status,
         evidence_ref=order.evidence_ref,
         site_order_id=order.site_order_id,
         payable_yen=order.payable_yen,
         pay_deadline=order.pay_deadline,
-        detail=order.detail,
+        detail=tellable(detail),
         error_code=order.error_code,
     )
     await run.parts.journal.record(run.task_id, happening)
     await _report_end(run)
-
-
-async def _take_turn(run: OrderRun) -> None:
-    await run.account.acquire()
+    return status
 
 
 async def _execute(run: OrderRun) -> None:

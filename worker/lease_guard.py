@@ -56,7 +56,7 @@ class LeaseGuard:
         received_at: float,
         stopping: asyncio.Event,
     ) -> None:
-        """`received_at`: reading of the elapsed clock not later than the lease was handed over."""
+        """`received_at`: reading of the elapsed clock when the lease came; the gateway judges its acknowledgement."""
         self._task_id = lease.task_id
         self._token = lease.lease_token
         self._gateway = gateway

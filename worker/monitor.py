@@ -76,7 +76,7 @@ class Monitor:
         journal, clock = self._parts.journal, self._parts.clock
         png = await self._parts.screenshots.capture(detail.page.html, detail.page.url)
         files = self._parts.evidence.keep(
-            order.run_folder,
+            order.run_folder or order.task_id,
             monitor_step(state),
             detail.page,
             png=png,

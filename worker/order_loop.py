@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ordergateway.v1 import errors_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
 
-from worker.account import AccountLocks
+from worker.account import AccountLocks, AccountTurn
 from worker.backoff import Backoff
 from worker.checkpoints import CheckpointName
 from worker.clock import Entropy
@@ -86,13 +86,12 @@ class OrderLoop:
             await self._until_wish_or_stop(self._parts.clock.sleep(DISK_DELAY))
             return
         self._disk_told = False
-        received_at = self._parts.clock.elapsed()
         wait = min(SHORT_WAIT, self._lease_wait) if wish is not None else self._lease_wait
         waiting = self._parts.gateway.lease(self._names, wait)
         lease = await self._until_wish_or_stop(waiting, watch_wishes=wish is None)
         self._backoff.reset()
         if lease is not None:
-            await self._work(lease, received_at=received_at)
+            await self._work(lease)
 
     # Waiting
 
@@ -141,7 +140,6 @@ class OrderLoop:
     async def _try_wish(self, wish: Wish) -> bool:
         """True if the wish came to an end, or must be tried again at once; False if it has to wait."""
         journal = self._parts.journal
-        received_at = self._parts.clock.elapsed()
         try:
             lease = await self._parts.gateway.reclaim(wish.task_id)
         except Refused as refusal:
@@ -156,7 +154,7 @@ class OrderLoop:
             await journal.move_wish(wish.id, WishStatus.WAITING, f"the gateway cannot be reached: {error}")
             raise
         await journal.move_wish(wish.id, WishStatus.TAKEN, "in execution")
-        status = await self._work(lease, received_at=received_at)
+        status = await self._work(lease)
         order = await journal.order(wish.task_id)
         if status is None:
             await journal.move_wish(wish.id, WishStatus.INTERRUPTED, "the lease was lost before the task had ended")
@@ -167,9 +165,10 @@ class OrderLoop:
 
     # Working
 
-    async def _work(self, lease: pb.Lease, *, received_at: float) -> OrderStatus | None:
+    async def _work(self, lease: pb.Lease) -> OrderStatus | None:
         """Takes a lease from the journal's first line to its end; None if it was dropped or lost."""
         fields = {"task_id": lease.task_id, "site": lease.site, "lease_count": lease.lease_count}
+        received_at = self._parts.clock.elapsed()
         taken = await self._parts.journal.take_lease(lease)
         if taken is None:
             log.warning("a lease that was taken before is dropped", extra=fields)
@@ -206,7 +205,7 @@ class OrderLoop:
         run = OrderRun(
             parts=self._parts,
             site=site,
-            account=self._accounts.of(lease.site),
+            account=AccountTurn(self._accounts.of(lease.site)),
             lease=lease,
             guard=guard,
             folder=folder,
@@ -217,8 +216,7 @@ class OrderLoop:
         )
         await run.passed(CheckpointName.ACKNOWLEDGED)
         if order.status is not OrderStatus.OPEN:
-            await report_end_again(run, order)
-            return order.status
+            return await report_end_again(run, order)
         return await execute(run)
 
     async def _refuse_site(self, lease: pb.Lease, taken: Taken) -> OrderStatus:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from ordergateway.v1 import order_leases_pb2 as pb
 
+from worker.account import AccountTurn
 from worker.checkpoints import Checkpoint, CheckpointName
 from worker.clock import Clock
 from worker.evidence import DiskSpace, EvidenceStore
@@ -134,7 +135,7 @@ class OrderRun:
 
     parts: Parts
     site: Site
-    account: asyncio.Lock
+    account: AccountTurn
     lease: pb.Lease
     guard: LeaseGuard
     folder: str
@@ -192,7 +193,7 @@ class OrderRun:
     async def journal(self, event: str, state: OrderState, **facts: Any) -> None:
         """Writes down what happened, with its report."""
         self.state = state
-        facts["detail"] = facts.get("detail", "")[:MAX_DETAIL]
+        facts["detail"] = tellable(facts.get("detail", ""))
         await self.parts.journal.record(self.task_id, Happening(event=event, state=state, **facts))
         self.parts.on_event(WorkerEvent(event, self.task_id, facts["detail"]))
 
@@ -209,6 +210,11 @@ def printable_order_id(text: str | None) -> str | None:
     if text and len(text) <= MAX_SITE_ORDER_ID and text.isprintable():
         return text
     return None
+
+
+def tellable(text: str) -> str:
+    """Words that the contract can carry: no NUL, no lone surrogates, not too long. A site may have written them."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:MAX_DETAIL]
 
 
 def later(state: OrderState, other: OrderState | None) -> OrderState:

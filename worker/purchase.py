@@ -2,7 +2,7 @@
 
 from worker.checkpoints import CheckpointName
 from worker.evidence import Step
-from worker.intent import Intent
+from worker.intent import MAX_YEN, Intent
 from worker.items import difference
 from worker.order_run import OrderRun, needs_human
 from worker.order_state import OrderState
@@ -56,7 +56,7 @@ async def confirm(run: OrderRun, intent: Intent, items: tuple[Item, ...]) -> Con
 
 def guard_amount(payable_yen: int | None, limit_yen: int | None) -> None:
     """The amount guard. Raises EndOrderError, code 5004, unless the amount is known and within a known limit."""
-    if payable_yen is None or payable_yen < 0:
+    if payable_yen is None or not 0 <= payable_yen <= MAX_YEN:
         raise needs_human("the amount to pay could not be read from the confirmation page", error_code=AMOUNT_CODE)
     if limit_yen is None:
         raise needs_human(

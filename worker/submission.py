@@ -23,7 +23,6 @@ from typing import NoReturn
 
 from ordergateway.v1 import errors_pb2
 
-from worker.account import released
 from worker.checkpoints import CheckpointName
 from worker.evidence import Reserve, Step
 from worker.gateway_port import Refused, Unreachable
@@ -120,12 +119,12 @@ async def _wait_out(run: OrderRun, intent: Intent, refusal: Refused) -> None:
     fields = {"task_id": run.task_id, "reason": refusal.reason_name}
     if refusal.reason == errors_pb2.ERROR_REASON_DISPATCH_PAUSED:
         log.info("the permit waits: dispatch is paused", extra=fields)
-        async with released(run.account):
+        async with run.account.given_up():
             await run.guard.wait(refusal.retry_after or BETWEEN_ASKING)
     elif refusal.reason == errors_pb2.ERROR_REASON_PERMIT_NOT_SETTLED:
         seconds = refusal.retry_after or BETWEEN_ASKING
         log.info("the permit waits %.0f s for the site to settle", seconds, extra=fields)
-        async with released(run.account):
+        async with run.account.given_up():
             await run.guard.wait(seconds)
         await run.guard.renew()
         await settle_finding(run, await verify(run, intent))
@@ -192,7 +191,7 @@ async def _look_for_order(run: OrderRun, intent: Intent, error: Exception, click
         judgement, listed = await look(run, intent, clicked_at - CLOCK_TOLERANCE)
         if judgement.order_number is not None or run.parts.clock.elapsed() >= give_up_at:
             break
-        async with released(run.account):
+        async with run.account.given_up():
             await run.guard.wait(policy.lost_answer_interval_seconds)
     evidence_ref = await keep_list(run, listed)
     words = f"the click was made, its answer was {_words(error)}"

@@ -1,6 +1,5 @@
 """A task that was in hand before is looked for on the site first, and never bought twice or paid for."""
 
-
 import grpc
 from ordergateway.v1 import errors_pb2, orders_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
@@ -9,6 +8,7 @@ from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
 
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
+FAILED = orders_pb2.TASK_STATUS_FAILED
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
 ORDERED = orders_pb2.ORDER_STATE_ORDERED
 
@@ -97,3 +97,13 @@ async def test_a_wish_to_reclaim_interrupts_the_wait_and_is_executed(bench: Benc
         done, refused = await bench.end_of_wish(number), await bench.end_of_wish(unknown)
     assert done.status == "done"
     assert (refused.status, refused.note.split(":")[0]) == ("refused", "TASK_NOT_FOUND")
+
+
+async def test_failed_is_told_again_only_where_the_task_was_in_no_other_hands(bench: Bench) -> None:
+    for task_id, second_lease in (("po-1", 2), ("po-2", 3)):
+        await bench.execute(task_id, bench.intent("earphones-soldout"))
+        del bench.gateway.ended[task_id]
+        await bench.execute(task_id, bench.intent("earphones-soldout"), lease_count=second_lease)
+    assert bench.gateway.ended["po-1"].terminal_status == FAILED
+    assert bench.gateway.ended["po-2"].terminal_status == NEEDS_HUMAN
+    assert "in other hands" in bench.gateway.ended["po-2"].detail

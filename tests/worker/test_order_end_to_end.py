@@ -1,6 +1,5 @@
 """Orders from the lease to their end, over real gRPC, against the real shop; the gateway follows a script."""
 
-
 import grpc
 import pytest
 from ordergateway.v1 import order_leases_pb2 as pb

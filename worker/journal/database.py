@@ -8,6 +8,7 @@ import asyncio
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -17,6 +18,8 @@ from typing import Any, Protocol, TypeVar, cast
 import aiosqlite
 
 T = TypeVar("T")
+LOCK_ATTEMPTS = 4
+BETWEEN_ATTEMPTS = 0.05
 SCHEMA = files("worker.journal") / "schema"
 
 
@@ -79,11 +82,16 @@ class JournalLock:
         """Takes the lock. Raises JournalError if another process has it."""
         self.path = lock_path(journal_path)
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._descriptor)
-            raise JournalError(f"another worker process is using the journal {journal_path}") from None
+        for attempt in range(1, LOCK_ATTEMPTS + 1):
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if attempt == LOCK_ATTEMPTS:
+                    os.close(self._descriptor)
+                    raise JournalError(f"another worker process is using the journal {journal_path}") from None
+                time.sleep(BETWEEN_ATTEMPTS)  # `is_in_use` holds it for an instant
+            else:
+                return
 
     def release(self) -> None:
         """Gives it back."""

@@ -132,6 +132,11 @@ class Journal:
 
         return await self._database.write(work)
 
+    async def lease_count(self, task_id: str) -> int:
+        """How many leases of the task this journal has taken."""
+        row = await self._database.row("SELECT count(*) FROM leases WHERE task_id = ?", (task_id,))
+        return int(row[0]) if row else 0
+
     async def use_run_folder(self, task_id: str, folder: str) -> None:
         """Notes where this run keeps its evidence."""
         await self._statement("UPDATE orders SET run_folder = ? WHERE task_id = ?", (folder, task_id))

@@ -1,0 +1,182 @@
+"""`order-worker` as a user meets it: a process of its own, its commands, its exit codes."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from tests.worker.conftest import Bench
+from worker.cli import app
+
+COMMAND = str(Path(sys.executable).with_name("order-worker"))
+
+
+def environment(settings: dict[str, str]) -> dict[str, str]:
+    inherited = {key: value for key, value in os.environ.items() if not key.upper().startswith("RAKUTEN_")}
+    return inherited | {"COLUMNS": "200", "NO_COLOR": "1"} | settings
+
+
+def settings_of(bench: Bench) -> dict[str, str]:
+    return {
+        "RAKUTEN_ORDER_GATEWAY_URL": f"grpc://{bench.target}",
+        "RAKUTEN_WORKER_TOKEN": "secret-token",
+        "RAKUTEN_SANDBOX_URL": bench.shop.url,
+        "RAKUTEN_TRADING_DB_PATH": "trading.db",
+        "RAKUTEN_EVIDENCE_DIR": "evidence",
+        "RAKUTEN_ORDER_MAX_TOTAL_YEN": "100000",
+        "RAKUTEN_SCREENSHOTS": "no",
+    }
+
+
+async def call(bench: Bench, *arguments: str, **settings: str) -> tuple[int | None, str, str]:
+    """Runs a command to its end: exit code, output, errors."""
+    process = await asyncio.create_subprocess_exec(
+        COMMAND,
+        *arguments,
+        cwd=bench.folder,
+        env=environment(settings_of(bench) | settings),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, errors = await asyncio.wait_for(process.communicate(), 40)
+    return process.returncode, output.decode(), errors.decode()
+
+
+@asynccontextmanager
+async def running(bench: Bench, **settings: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`order-worker run`; killed at the end if it still runs."""
+    process = await asyncio.create_subprocess_exec(
+        COMMAND,
+        "run",
+        cwd=bench.folder,
+        env=environment(settings_of(bench) | settings),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_the_worker_process_listens_nowhere_and_ends_at_sigterm(bench: Bench) -> None:
+    async with running(bench) as worker:
+        bench.gateway.offer("po-1", bench.intent())
+        await bench.gateway.end_of("po-1")
+        await bench.gateway.called("LeaseOrders", times=2)
+        sockets = psutil.Process(worker.pid).net_connections(kind="inet")
+        assert [socket for socket in sockets if socket.status == psutil.CONN_LISTEN] == []
+        assert [socket for socket in sockets if socket.status == psutil.CONN_ESTABLISHED]
+
+        worker.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(worker.wait(), 10) == 0
+
+
+async def test_a_stop_in_the_middle_of_an_order_ends_within_ten_seconds(bench: Bench) -> None:
+    await bench.shop.control.arm("hang", "confirm")
+    async with running(bench) as worker:
+        bench.gateway.offer("po-1", bench.intent())
+        await bench.shop.control.wait(step="confirm", requests=1)
+        worker.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(worker.wait(), 10) == 0
+    end = await bench.gateway.end_of("po-1")
+    assert "the worker was stopped before the order was placed" in end.detail
+
+
+async def test_a_second_worker_on_the_same_journal_is_refused_in_one_line(bench: Bench) -> None:
+    async with running(bench):
+        await bench.gateway.called("LeaseOrders")
+        code, output, errors = await call(bench, "run")
+    assert (code, output) == (2, "")
+    assert errors == "order-worker: another worker process is using the journal trading.db\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"RAKUTEN_ORDER_GATEWAY_URL": ""}, "RAKUTEN_ORDER_GATEWAY_URL is empty: there is no gateway to work for"),
+        ({"RAKUTEN_STEP_TIMEOUT_SECONDS": "soon"}, "RAKUTEN_STEP_TIMEOUT_SECONDS: "),
+        ({"RAKUTEN_ORDER_GATEWAY_URL": "grpc://gateway.example"}, "would send the token in plain text"),
+        ({"RAKUTEN_EVIDENCE_DIR": "/proc/nowhere"}, "RAKUTEN_EVIDENCE_DIR: "),
+    ],
+)
+async def test_a_wrong_setting_stops_the_start_in_one_line(bench: Bench, settings: dict[str, str], words: str) -> None:
+    code, _, errors = await call(bench, "run", **settings)
+    assert code == 2
+    assert words in errors
+    assert errors.count("\n") == 1
+
+
+async def test_reclaim_shows_what_comes_of_it_and_says_it_in_its_exit_code(bench: Bench) -> None:
+    bench.gateway.reclaimable["po-9"] = bench.gateway.lease("po-9", bench.intent(), lease_count=2)
+    bench.gateway.reclaimable["po-8"] = bench.gateway.lease("po-8", '{"items": []}', lease_count=2)
+    async with running(bench):
+        await bench.gateway.called("LeaseOrders")
+        code, output, _ = await call(bench, "reclaim", "po-9")
+        assert code == 3
+        assert "verified: not ordered" in output
+        assert "needs_human, ordered" in output
+        assert (await call(bench, "reclaim", "po-8"))[0] == 4
+        code, output, _ = await call(bench, "reclaim", "po-404")
+        assert code == 5
+        assert "TASK_NOT_FOUND" in output
+
+    code, _, errors = await call(bench, "reclaim", "po-7", "--wait", "0.1")
+    assert code == 7
+    assert "no worker runs on this journal" in errors
+
+
+async def test_reclaim_without_a_journal_says_what_to_do(bench: Bench) -> None:
+    code, _, errors = await call(bench, "reclaim", "po-1")
+    assert code == 2
+    assert "start the worker once" in errors
+
+
+async def test_journal_and_evidence_can_be_looked_at_beside_the_running_worker(bench: Bench) -> None:
+    async with running(bench):
+        lease = bench.gateway.offer("po-1", bench.intent())
+        await bench.gateway.end_of("po-1")
+        looks = [
+            await call(bench, "journal", "list"),
+            await call(bench, "journal", "show", "po-1"),
+            await call(bench, "evidence", "list", "po-1"),
+        ]
+        shown = json.loads((await call(bench, "journal", "show", "po-1", "--json"))[1])
+        (listed,) = json.loads((await call(bench, "journal", "list", "--json"))[1])
+        (bench.folder / "evidence/po-1/05-payment.html").write_text("changed")
+        files = json.loads((await call(bench, "evidence", "list", "po-1", "--json"))[1])
+    for code, output, errors in looks:
+        assert (code, errors) == (0, "")
+        assert "po-1" in output
+        assert lease.lease_token not in output
+    assert (listed["status"], listed["state"]) == ("succeeded", "paid")
+    assert shown["order"]["clicked"]
+    assert [report["outcome"] for report in shown["reports"]] == ["accepted"] * 6
+    assert [file["path"] for file in files if not file["intact"]] == ["evidence/po-1/05-payment.html"]
+    assert (await call(bench, "journal", "show", "po-2"))[0] == 2
+
+
+async def test_the_sandbox_shop_runs_until_it_is_stopped(bench: Bench) -> None:
+    shop = await asyncio.create_subprocess_exec(COMMAND, "sandbox", "--port", "0", stdout=asyncio.subprocess.PIPE)
+    assert shop.stdout is not None
+    line = await asyncio.wait_for(shop.stdout.readline(), 20)
+    assert line.startswith(b"sandbox shop: http://127.0.0.1:")
+    shop.send_signal(signal.SIGTERM)
+    await asyncio.wait_for(shop.communicate(), 10)
+    assert shop.returncode == 0
+
+
+@pytest.mark.parametrize("command", ["", "run", "sandbox", "reclaim", "journal", "journal list", "evidence list"])
+def test_help_explains_every_command(command: str) -> None:
+    shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    assert "Usage: " in shown.output
