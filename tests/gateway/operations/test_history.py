@@ -1,0 +1,60 @@
+"""The history as a list: filters, pages, and that nothing changes what was written."""
+
+import sqlite3
+
+import pytest
+
+from gateway.domain.states import OrderState
+from tests.gateway.operations.person import Person
+from tests.gateway.support.book import Book
+from tests.gateway.support.manual_time import TICK
+
+
+def test_newest_first_with_pages_that_neither_skip_nor_repeat(book: Book, person: Person) -> None:
+    lease = book.take()
+    for sequence in range(1, 8):
+        book.report(lease, OrderState.CREATED, sequence=sequence)
+    whole = person.events().events
+    assert [event.sequence for event in whole] == list(range(len(whole), 0, -1))
+    assert whole[-1].kind == "submit"
+    paged, below = [], None
+    while True:
+        page = person.events(below=below, count=4)
+        paged += page.events
+        below = page.next_below
+        if below is None:
+            break
+    assert tuple(paged) == whole
+
+
+def test_filters(book: Book, person: Person) -> None:
+    book.submit("po-1")
+    book.time.advance(10)
+    book.submit("po-2")
+    at = book.clock.now().utc
+    book.take("po-1")
+    person.pause()
+    assert {event.subject for event in person.events("po-2").events} == {"po-2"}
+    assert [event.kind for event in person.events(None, "pause", "lease").events] == ["pause", "lease"]
+    assert [event.kind for event in person.events("po-1", "lease", "expire_now").events] == ["lease"]
+    assert [event.subject for event in person.events(until=at).events] == ["po-1"]
+    assert [event.kind for event in person.events(since=at).events] == ["pause", "acknowledge", "lease", "submit"]
+    assert person.events("po-1", "submit", since=at).events == ()
+    book.time.advance(TICK)
+    later = book.clock.now().utc
+    assert person.events(since=later).events == ()
+    assert len(person.events(until=later).events) == 5
+    assert len(person.events(since=at, until=later).events) == 4
+
+
+def test_a_kind_is_a_whole_word(book: Book, person: Person) -> None:
+    book.take()
+    person.expire_now()
+    assert person.events(None, "expire").events == ()
+
+
+@pytest.mark.parametrize("sql", ["UPDATE events SET reason = 'x'", "DELETE FROM events"])
+def test_the_database_keeps_what_was_written(book: Book, sql: str) -> None:
+    book.submit()
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        book.connection.execute(sql)
