@@ -17,10 +17,14 @@ from worker.monitor import Monitor, MonitorPolicy
 from worker.order_loop import OrderLoop
 from worker.order_run import NoScreenshots, OnEvent, Parts, Policy, Screenshots, ignore_event
 from worker.outbox import Outbox
+from worker.queries.execution import QueryPolicy, Reader
+from worker.queries.gateway import QueryClient
+from worker.queries.query_loop import QueryLoop
 from worker.scraper import HttpScraper, NoScraper, Scraper
 from worker.screenshots import Screenshots as BrowserScreenshots
 from worker.settings import SettingsError, WorkerSettings
 from worker.site.registry import build_sites
+from worker.site.seam import sites_that_can_read_orders
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +43,9 @@ async def run_worker(
     clock: Clock | None = None,
     entropy: Entropy | None = None,
 ) -> None:
-    """Runs the order loop, the outbox and the monitor until `stop` is set, then ends within 10 s. Listens on no port.
+    """Runs the loops of orders and queries, the outbox and the monitor until `stop` is set, then ends within 10 s.
 
-    Raises SettingsError and JournalError before anything was begun.
+    Listens on no port. Raises SettingsError and JournalError before anything was begun.
     """
     clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
     if settings.gateway is None:
@@ -61,12 +65,13 @@ async def run_worker(
         channel = open_channel(settings)
         stack.push_async_callback(channel.close)
         session_id = entropy.token()
+        token = settings.token.get_secret_value() if settings.token else None
         gateway = GatewayClient(
             channel,
             worker_id=settings.worker_id,
             session_id=session_id,
             journal_id=journal.journal_id,
-            token=settings.token.get_secret_value() if settings.token else None,
+            token=token,
         )
         outbox = Outbox(journal, gateway, clock, entropy, settings.worker_id)
         stack.push_async_callback(outbox.close)
@@ -97,6 +102,25 @@ async def run_worker(
             MonitorPolicy(settings.monitor_interval_seconds, settings.monitor_days, settings.payment_alert_seconds),
         )
         loop = OrderLoop(parts, sites, accounts, entropy, lease_wait=settings.lease_wait_seconds, stopping=stop)
+        reader = Reader(
+            {site.name: site for site in sites},
+            accounts,
+            QueryPolicy(
+                timeout_seconds=settings.account_query_timeout_seconds,
+                default_max_pages=settings.account_query_default_max_pages,
+                max_result_bytes=settings.query_result_max_bytes,
+            ),
+        )
+        queries = QueryLoop(
+            QueryClient(channel, worker_id=settings.worker_id, session_id=session_id, token=token),
+            reader,
+            sites_that_can_read_orders(sites),
+            clock,
+            entropy,
+            at_once=settings.account_query_concurrency,
+            lease_wait=settings.lease_wait_seconds,
+            stopping=stop,
+        )
         log.info(
             "worker started",
             extra={
@@ -106,21 +130,22 @@ async def run_worker(
             },
         )
         await outbox.start()
-        await _run_until_stopped(loop, monitor, stop)
+        await _run_until_stopped(loop, queries, monitor, stop)
         log.info("worker stopped", extra={"worker_id": settings.worker_id})
 
 
-async def _run_until_stopped(loop: OrderLoop, monitor: Monitor, stop: asyncio.Event) -> None:
+async def _run_until_stopped(loop: OrderLoop, queries: QueryLoop, monitor: Monitor, stop: asyncio.Event) -> None:
     working = asyncio.create_task(loop.run())
+    reading = asyncio.create_task(queries.run())
     watching = asyncio.create_task(monitor.run())
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.wait({working}, timeout=STOP_SECONDS)
+        await asyncio.wait({working, reading}, timeout=STOP_SECONDS)
         if not working.done():
             log.error("the order in hand could not be left in time; the journal knows how far it is")
     finally:
-        for task in (working, watching, stopping):
+        for task in (working, reading, watching, stopping):
             task.cancel()
             with suppress(asyncio.CancelledError, sqlite3.Error):
                 await task

@@ -135,6 +135,16 @@ class WorkerSettings(BaseSettings):
     payment_alert_seconds: float = Field(
         86400, ge=0, description="How long before a payment deadline the log warns of it."
     )
+    account_query_timeout_seconds: float = Field(
+        120, gt=0, le=3600, description="Most that one account query may take, waiting for the account included."
+    )
+    account_query_default_max_pages: int = Field(
+        3, ge=1, le=20, description="Pages of the order list that a query reads unless it says how many."
+    )
+    account_query_concurrency: int = Field(4, ge=1, le=64, description="Most account queries in hand at once.")
+    query_result_max_bytes: int = Field(
+        1_048_576, ge=1_024, le=3_145_728, description="The largest result of a query, in bytes of JSON."
+    )
     screenshots: bool = Field(
         True,
         description="Keep a picture beside each evidence page, drawn by the system's Chromium (extra `browser`). Where "

@@ -26,6 +26,11 @@ class RakutenSite:
         """Always False."""
         return False
 
+    @property
+    def can_read_orders(self) -> bool:
+        """Always False."""
+        return False
+
     async def check_session(self) -> bool:
         """Not implemented."""
         _not_tried("checking the session")

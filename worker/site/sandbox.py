@@ -67,6 +67,11 @@ class SandboxSite:
         """Always True."""
         return True
 
+    @property
+    def can_read_orders(self) -> bool:
+        """Always True."""
+        return True
+
     async def check_session(self) -> bool:
         """True if the account's own page can be read, after logging in where there was no session yet."""
         try:

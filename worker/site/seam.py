@@ -171,6 +171,11 @@ class Site(Protocol):
         """False where ordering is not implemented: the worker then leases no order of this site."""
         ...
 
+    @property
+    def can_read_orders(self) -> bool:
+        """False where reading the account's orders is not implemented: the worker then leases no query of this site."""
+        ...
+
     async def check_session(self) -> bool:
         """True if the account is logged in."""
         ...
@@ -217,3 +222,8 @@ class Site(Protocol):
 def sites_that_can_order(sites: Sequence[Site]) -> list[str]:
     """Names of the sites on which an order may be leased."""
     return [site.name for site in sites if site.can_order]
+
+
+def sites_that_can_read_orders(sites: Sequence[Site]) -> list[str]:
+    """Names of the sites of which an account query may be leased."""
+    return [site.name for site in sites if site.can_read_orders]

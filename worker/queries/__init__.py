@@ -1,0 +1,1 @@
+"""Account queries: reading what the logged-in account shows, beside the order loop (specification, section 6)."""
