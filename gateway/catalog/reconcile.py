@@ -5,7 +5,7 @@ A difference is found when the site has been read, stands once, and goes when it
 
 from collections.abc import Iterable
 
-from gateway.domain.catalog import Discrepancy, DiscrepancyKind, DiscrepancyPage
+from gateway.domain.catalog import Discrepancy, DiscrepancyKind, DiscrepancyPage, DiscrepancySlice
 from gateway.domain.moment import Moment
 from gateway.domain.states import OrderState
 from gateway.store.port import Row, Transaction
@@ -41,9 +41,20 @@ def list_discrepancies(
         site=site,
         below=_ABOVE_ALL_ROWS if below is None else below,
         count=count + 1,
+        skip=0,
     )
     found = tuple(_discrepancy(row) for row in rows[:count])
     return DiscrepancyPage(found, found[-1].row if len(rows) > count else None)
+
+
+def slice_discrepancies(
+    tx: Transaction, _now: Moment, kind: DiscrepancyKind | None, site: str | None, skip: int, count: int
+) -> DiscrepancySlice:
+    """Return up to `count` differences that hold now after the newest `skip`, and how many there are in all."""
+    tx.change("catalog_settled_drop")
+    rows = tx.all("catalog_discrepancies_newest", kind=kind, site=site, below=_ABOVE_ALL_ROWS, count=count, skip=skip)
+    total = tx.one("catalog_discrepancies_count", kind=kind, site=site)
+    return DiscrepancySlice(tuple(_discrepancy(row) for row in rows), 0 if total is None else total["count"])
 
 
 def _discrepancy(row: Row) -> Discrepancy:

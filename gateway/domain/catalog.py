@@ -103,3 +103,11 @@ class DiscrepancyPage:
 
     discrepancies: tuple[Discrepancy, ...]
     next_row: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscrepancySlice:
+    """Some differences, newest first, and how many there are in all."""
+
+    discrepancies: tuple[Discrepancy, ...]
+    total: int

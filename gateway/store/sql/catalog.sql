@@ -113,4 +113,8 @@ END;
 -- name: catalog_discrepancies_newest
 SELECT * FROM catalog_discrepancies
 WHERE (:kind IS NULL OR kind = :kind) AND (:site IS NULL OR site = :site) AND row < :below
-ORDER BY row DESC LIMIT :count;
+ORDER BY row DESC LIMIT :count OFFSET :skip;
+
+-- name: catalog_discrepancies_count
+SELECT count(*) AS count FROM catalog_discrepancies
+WHERE (:kind IS NULL OR kind = :kind) AND (:site IS NULL OR site = :site);
