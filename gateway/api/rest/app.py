@@ -12,7 +12,8 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from gateway.api.admission import Admission
-from gateway.api.rest.envelope import dump, failure, problem
+from gateway.api.rest.envelope import failure, problem
+from gateway.domain.json_writing import dump
 
 _DESCRIPTION: Final = """\
 The documented JSON contract of order-gateway. Every answer is an envelope: `success`, `msg`, `data`, `code` (0, 6001 to

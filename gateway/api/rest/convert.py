@@ -2,29 +2,9 @@
 
 from typing import Any
 
-from gateway.api.rest.envelope import JsonText
-from gateway.domain.models import Health, Lease, Pause, Renewed, Report, Reported, Submitted, TaskDetail
-
-
-def task_json(detail: TaskDetail) -> dict[str, Any]:
-    """Write a task with its reports."""
-    task = detail.task
-    return {
-        "task_id": task.task_id,
-        "site": task.site,
-        "intent": JsonText(task.intent_json),
-        "callback_url": task.callback_url,
-        "status": task.status,
-        "lease_owner": task.lease_owner,
-        "lease_expires_at": task.lease_expires_at,
-        "lease_count": task.lease_count,
-        "created_at": task.created_at,
-        "updated_at": task.updated_at,
-        "latest_state": task.latest_state,
-        "reports": [_report_json(report) for report in detail.reports],
-        "submit_permitted_at": task.submit_permitted_at,
-        "placement": task.placement,
-    }
+from gateway.domain.json_writing import JsonText
+from gateway.domain.models import Health, Lease, Pause, Renewed, Reported, Submitted
+from gateway.domain.task_document import task_document
 
 
 def submitted_json(done: Submitted) -> dict[str, Any]:
@@ -70,7 +50,7 @@ def health_json(health: Health) -> dict[str, Any]:
         "status": "degraded" if health.degraded else "ok",
         "queued_count": health.queued_count,
         "queued_query_count": health.queued_query_count,
-        "active_tasks": [task_json(detail) for detail in health.active_tasks],
+        "active_tasks": [task_document(detail) for detail in health.active_tasks],
         "workers": [
             {
                 "worker_id": worker.worker_id,
@@ -91,19 +71,6 @@ def health_json(health: Health) -> dict[str, Any]:
         ],
         "paused": bool(health.pauses),
         "pauses": [_pause_json(pause) for pause in health.pauses],
-    }
-
-
-def _report_json(report: Report) -> dict[str, Any]:
-    return {
-        "state": report.state,
-        "payable_yen": report.payable_yen,
-        "pay_deadline": report.pay_deadline,
-        "site_order_id": report.site_order_id,
-        "evidence_ref": report.evidence_ref,
-        "detail": report.detail,
-        "error_code": report.error_code,
-        "reported_at": report.reported_at,
     }
 
 

@@ -1,10 +1,8 @@
 """The envelope of every answer (specification, section 3), and how a refusal or a fault is told in it."""
 
-import json
 import logging
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
@@ -12,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from gateway.api.errors import ERRORS, refusal_of
+from gateway.domain.json_writing import dump
 from gateway.domain.refusals import Reason, Refusal
 
 _log = logging.getLogger(__name__)
@@ -19,13 +18,6 @@ _log = logging.getLogger(__name__)
 _OK: Final = 200
 _BUSY_SECONDS: Final = 1
 _MAX_PROBLEMS_TOLD: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class JsonText:
-    """A JSON text that goes into an answer as it is, such as an intent."""
-
-    text: str
 
 
 class ProblemError(Exception):
@@ -79,17 +71,6 @@ def problem(status: int, message: str, headers: Mapping[str, str] | None = None)
 def envelope(*, success: bool, message: str, data: Any, code: int) -> bytes:
     """Write an envelope."""
     return dump({"success": success, "msg": message, "data": data, "code": code}).encode("utf-8", "replace")
-
-
-def dump(value: Any) -> str:
-    """Write JSON. A JsonText stands in it character for character."""
-    if isinstance(value, JsonText):
-        return value.text
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(key)}:{dump(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(dump, value)) + "]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _response(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:

@@ -14,6 +14,7 @@ from gateway.api.rest.route import FacadeRoute, call_of, text_of
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy, Submission
 from gateway.domain.states import TaskStatus
+from gateway.domain.task_document import task_document
 from gateway.orders.read import get_task, list_tasks_from
 from gateway.orders.submit import submit
 from gateway.store.port import Store
@@ -62,7 +63,7 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
         """List tasks, newest first, one slice at a time. A task filed meanwhile moves the others one place on."""
         checked = None if site is None else fields.site("site", site, policy.sites)
         tasks, total = await store.read(list_tasks_from, status, checked, offset, limit)
-        items = [convert.task_json(task) for task in tasks]
+        items = [task_document(task) for task in tasks]
         return success({"items": items, "total": total, "limit": limit, "offset": offset})
 
     @router.get(
@@ -74,6 +75,6 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
     async def get_order(task_id: TaskIdInPath) -> Response:
         """Return one task with its reports."""
         found = accepted(await store.read(get_task, fields.key("task_id", task_id)))
-        return success(convert.task_json(found))
+        return success(task_document(found))
 
     return router

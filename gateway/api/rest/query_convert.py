@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from gateway.api.rest.envelope import JsonText
 from gateway.domain.catalog import CatalogOrder, Discrepancy
+from gateway.domain.json_writing import JsonText
 from gateway.domain.queries import Query, QueryLease, QuerySubmitted
 
 

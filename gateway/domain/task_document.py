@@ -1,0 +1,40 @@
+"""A task as the documented JSON contract shows it: in answers of the REST facade and in callbacks (section 3)."""
+
+from typing import Any
+
+from gateway.domain.json_writing import JsonText
+from gateway.domain.models import Report, TaskDetail
+
+
+def task_document(detail: TaskDetail) -> dict[str, Any]:
+    """Return the task detail as JSON values; the intent is a JsonText."""
+    task = detail.task
+    return {
+        "task_id": task.task_id,
+        "site": task.site,
+        "intent": JsonText(task.intent_json),
+        "callback_url": task.callback_url,
+        "status": task.status,
+        "lease_owner": task.lease_owner,
+        "lease_expires_at": task.lease_expires_at,
+        "lease_count": task.lease_count,
+        "created_at": task.created_at,
+        "updated_at": task.updated_at,
+        "latest_state": task.latest_state,
+        "reports": [_report(report) for report in detail.reports],
+        "submit_permitted_at": task.submit_permitted_at,
+        "placement": task.placement,
+    }
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "state": report.state,
+        "payable_yen": report.payable_yen,
+        "pay_deadline": report.pay_deadline,
+        "site_order_id": report.site_order_id,
+        "evidence_ref": report.evidence_ref,
+        "detail": report.detail,
+        "error_code": report.error_code,
+        "reported_at": report.reported_at,
+    }
