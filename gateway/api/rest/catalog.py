@@ -11,9 +11,10 @@ from gateway.api.rest.parameters import Limit, Offset
 from gateway.api.rest.route import FacadeRoute
 from gateway.api.services.catalog import require_catalog
 from gateway.catalog.read import slice_catalog
+from gateway.catalog.reconcile import slice_discrepancies
 from gateway.catalog.rounds import Rounds
 from gateway.domain import fields
-from gateway.domain.catalog import CatalogPolicy
+from gateway.domain.catalog import CatalogPolicy, DiscrepancyKind
 from gateway.store.port import Store
 
 _SERVICE = "ordergateway.v1.CatalogService"
@@ -52,5 +53,24 @@ def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRo
         require_catalog(policy)
         site = policy.sites[0] if body is None or body.site is None else fields.site("site", body.site, policy.sites)
         return success(query_convert.query_submitted_json(await store.write(rounds.discover, site)))
+
+    @router.get(
+        "/discrepancies",
+        summary="List where the site and the tasks differ",
+        responses=answers(query_models.DiscrepancyList, 501),
+        openapi_extra=mirrors(_SERVICE, "ListDiscrepancies"),
+    )
+    async def list_discrepancies(
+        kind: Annotated[DiscrepancyKind | None, Query(description="Only of this kind.")] = None,
+        site: Annotated[str | None, Query(description="Only of this site.")] = None,
+        limit: Limit = fields.DEFAULT_PAGE_SIZE,
+        offset: Offset = 0,
+    ) -> Response:
+        """List what differs now, newest first, for a person to look at. 501 where the catalogue is switched off."""
+        require_catalog(policy)
+        checked = None if site is None else fields.site("site", site, policy.sites)
+        found = await store.write(slice_discrepancies, kind, checked, offset, limit)
+        items = [query_convert.discrepancy_json(each) for each in found.discrepancies]
+        return success({"items": items, "total": found.total, "limit": limit, "offset": offset})
 
     return router

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from gateway.api.rest.models import StrictBody, Time, WorkerId
+from gateway.domain.catalog import DiscrepancyKind
 from gateway.domain.queries import QueryKind, QueryStatus
 from gateway.domain.states import OrderState
 
@@ -126,6 +127,28 @@ class CatalogList(BaseModel):
     """One slice of the catalogue, latest seen first."""
 
     items: list[CatalogOrder]
+    total: int
+    limit: int
+    offset: int
+
+
+class Discrepancy(BaseModel):
+    """One difference between the site and the tasks, for a person to look at."""
+
+    kind: DiscrepancyKind
+    site: str
+    order_number: str
+    task_id: str | None = Field(description="The task that told this number; null for `unknown_to_tasks`.")
+    task_state: OrderState | None
+    site_state: OrderState | None
+    explanation: str
+    found_at: Time
+
+
+class DiscrepancyList(BaseModel):
+    """One slice of the differences, newest first."""
+
+    items: list[Discrepancy]
     total: int
     limit: int
     offset: int
