@@ -1,6 +1,7 @@
 """Posts every alert raised or cleared to RAKUTEN_ALERT_WEBHOOK_URL, in order, until it is taken (section 7)."""
 
 import logging
+import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -40,17 +41,23 @@ class AlertWebhookSweep:
     def __init__(self, store: Store, url: str, interval: float) -> None:
         self._store = store
         self._url = url
+        # Reading the system's certificates takes a while, so it is done once.
+        self._tls = ssl.create_default_context()
         self.interval = interval
 
     async def run_once(self) -> Mapping[str, int]:
         """Post what is due, the oldest first; stop at the first that is not taken."""
         sent = 0
-        async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, trust_env=False) as client:
-            while sent < _BATCH and (notice := await self._store.read(next_due)) is not None:
+        notice = await self._store.read(next_due)
+        if notice is None:
+            return {"sent": 0}
+        async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, verify=self._tls, trust_env=False) as client:
+            while notice is not None and sent < _BATCH:
                 trouble = await self._post(client, notice)
                 if trouble is None:
                     await self._store.write(delivered, notice.delivery_id)
                     sent += 1
+                    notice = await self._store.read(next_due)
                     continue
                 if await self._store.write(failed, notice.delivery_id):
                     _log.error("alert %d was not taken by the webhook for days and is given up", notice.alert_id)

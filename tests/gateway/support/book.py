@@ -115,6 +115,10 @@ class Book:
         if not crash:
             self.run(self.clock.save)
         self.database.close()
+        return self.restart_from_closed(policy)
+
+    def restart_from_closed(self, policy: Policy | None = None) -> Started:
+        """Start a process on the file, which nobody has open."""
         self.policy = policy or self.policy
         self.database = open_database(self.path)
         self.connection = self.database.writing

@@ -206,6 +206,9 @@ class GrpcApi:
     async def health(self) -> operations_pb2.GetHealthResponse:
         return await told(self.operations.GetHealth(operations_pb2.GetHealthRequest(), metadata=self._metadata))
 
+    async def backup(self) -> operations_pb2.CreateBackupResponse:
+        return await told(self.operations.CreateBackup(operations_pb2.CreateBackupRequest(), metadata=self._metadata))
+
     async def raw(self, path: str, data: bytes) -> bytes:
         """Send bytes to a unary method, or to a stream and return its first answer."""
         if path.endswith(("/LeaseOrders", "/WatchOrder")):

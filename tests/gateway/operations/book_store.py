@@ -1,0 +1,31 @@
+"""A book behind the port `Store`, so that sweeps run on it step by step."""
+
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+from gateway.domain.moment import Moment
+from gateway.store.port import Follower, Transaction
+from tests.gateway.support.book import Book
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class BookStore:
+    """Runs each operation at once, in a transaction of its own."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+
+    async def write(
+        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return self.book.run(operation, *args, **kwargs)
+
+    def follow(self, topic: str, follower: Follower) -> None:
+        raise AssertionError(f"no sweep follows {topic}")
+
+    async def read(
+        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return self.book.run(operation, *args, **kwargs)

@@ -1,0 +1,124 @@
+"""Alerts on their way out: to the log once, to the webhook until it takes them, over restarts."""
+
+import itertools
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from gateway.domain.states import TaskStatus
+from gateway.sweeps.alert_webhook import AlertWebhookSweep
+from gateway.sweeps.alerts import AlertSweep
+from tests.gateway.operations.book_store import BookStore
+from tests.gateway.operations.person import Person, bring
+from tests.gateway.operations.receiver import Receiver, receiving
+from tests.gateway.support.book import Book
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as made:
+        yield made
+
+
+def log_sweep(book: Book, *, has_webhook: bool = False) -> AlertSweep:
+    return AlertSweep(BookStore(book), book.policy, 5, has_webhook=has_webhook)
+
+
+def webhook(book: Book, receiver: Receiver) -> AlertWebhookSweep:
+    return AlertWebhookSweep(BookStore(book), receiver.url, 5)
+
+
+def outbox(book: Book) -> int:
+    return len(book.rows("SELECT * FROM alert_deliveries"))
+
+
+async def test_the_log_tells_each_alert_once_raised_and_once_cleared(
+    book: Book, person: Person, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    bring(book, TaskStatus.STALE)
+    sweep = log_sweep(book)
+    assert await sweep.run_once() == {"raised": 1, "cleared": 0}
+    assert await log_sweep(book).run_once() == {"raised": 0, "cleared": 0}, "not again after a restart"
+    person.requeue()
+    assert await sweep.run_once() == {"raised": 0, "cleared": 1}
+    lines = [(record.levelname, record.getMessage().partition(":")[0]) for record in caplog.records]
+    assert lines == [
+        ("WARNING", "alert=task_stale raised subject=po-1"),
+        ("INFO", "alert=task_stale cleared subject=po-1"),
+    ]
+    assert outbox(book) == 0, "nothing is kept where nobody else has to be told"
+
+
+async def test_the_webhook_gets_a_neutral_form_in_order(book: Book, person: Person, receiver: Receiver) -> None:
+    bring(book, TaskStatus.STALE)
+    person.requeue()
+    await log_sweep(book, has_webhook=True).run_once()
+    assert await webhook(book, receiver).run_once() == {"sent": 2}
+    raised, cleared = receiver.bodies
+    assert raised["type"] == "alert.raised"
+    assert raised["data"] | {"message": "", "raised_at": ""} == {
+        "alert_id": 1,
+        "kind": "task_stale",
+        "subject": "po-1",
+        "message": "",
+        "raised_at": "",
+        "cleared_at": None,
+    }
+    assert raised["timestamp"] == raised["data"]["raised_at"]
+    assert cleared["type"] == "alert.cleared"
+    assert cleared["timestamp"] == cleared["data"]["cleared_at"]
+    assert receiver.ids == [raised["id"], cleared["id"]] == ["alert-1", "alert-2"]
+    assert outbox(book) == 0
+
+
+@pytest.mark.parametrize("answer", [500, 404, 302, None])
+async def test_what_is_not_taken_is_tried_again_with_the_same_id(
+    book: Book, receiver: Receiver, answer: int | None
+) -> None:
+    receiver.answer, receiver.location = answer, "http://127.0.0.1:9/elsewhere" if answer == 302 else ""
+    bring(book, TaskStatus.STALE)
+    assert await webhook(book, receiver).run_once() == {"sent": 0}
+    assert await webhook(book, receiver).run_once() == {"sent": 0}
+    assert len(receiver.ids) == 1, "the second try is not due yet, not even in a new process"
+    book.time.advance(5)
+    receiver.answer = 200
+    assert await webhook(book, receiver).run_once() == {"sent": 1}
+    assert receiver.ids == ["alert-1", "alert-1"]
+    assert receiver.bodies[0] == receiver.bodies[1]
+
+
+async def test_delays_grow_to_an_hour_and_after_three_days_it_is_given_up(
+    book: Book, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver.answer = 503
+    bring(book, TaskStatus.STALE)
+    sweep = webhook(book, receiver)
+    times = []
+    begin = book.time.wall
+    while outbox(book) and book.time.wall - begin < timedelta(days=4):
+        seen = len(receiver.ids)
+        await sweep.run_once()
+        if len(receiver.ids) > seen:
+            times.append((book.time.wall - begin).total_seconds())
+        due = book.rows("SELECT due_us FROM alert_deliveries")
+        if due:
+            book.time.advance(timedelta(microseconds=due[0]["due_us"] - book.clock.now().elapsed_us))
+    gaps = [round(later - earlier) for earlier, later in itertools.pairwise(times)]
+    assert gaps[:4] == [5, 10, 20, 40]
+    assert max(gaps) == 3600
+    assert 3 * 86_400 <= times[-1] <= 3 * 86_400 + 3600
+    assert outbox(book) == 0
+    assert "given up" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_a_receiver_that_is_not_there(book: Book, receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
+    bring(book, TaskStatus.STALE)
+    sweep = AlertWebhookSweep(BookStore(book), "http://127.0.0.1:9/alerts?key=secret", 5)
+    assert await sweep.run_once() == {"sent": 0}
+    assert "ConnectError" in caplog.text
+    assert "secret" not in caplog.text
+    assert outbox(book) == 1

@@ -1,0 +1,283 @@
+"""Online backups under load, verified; putting one back; and what a restore does to open tasks."""
+
+import asyncio
+import json
+import sqlite3
+import stat
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.domain.models import Lease
+from gateway.domain.operations import BackupFacts
+from gateway.domain.refusals import Reason
+from gateway.domain.states import OrderState, Placement, TaskStatus
+from gateway.restore import Restored, restore
+from gateway.store.port import StoreUnavailableError
+from gateway.store.sqlite.backup import BackupInterruptedError, back_up, inspect
+from gateway.store.sqlite.online_backups import OnlineBackups
+from gateway.store.sqlite.schema import DatabaseUnusableError
+from tests.gateway.operations.person import Person, bring
+from tests.gateway.support.book import LOOK, Book, reason, refused
+from tests.gateway.support.dump import dump
+from tests.gateway.support.in_process import running_gateway
+
+
+def never() -> bool:
+    return False
+
+
+def save(book: Book, folder: Path, name: str = "b.db") -> Path:
+    back_up(book.path, folder, name, never)
+    return folder / name
+
+
+def read(path: Path, sql: str) -> Any:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(sql).fetchone()[0]
+
+
+def into(backup: Path, book: Book) -> Restored:
+    """Restore a backup as the database of a stopped gateway, and start that gateway again."""
+    book.run(book.clock.save)
+    book.database.close()
+    done = restore(backup, book.path, machine=book.time.machine())
+    book.restart_from_closed()
+    return done
+
+
+async def test_a_backup_under_full_load_holds_one_moment(tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    async with running_gateway(tmp_path, backup_dir=folder) as gateway:
+        stop, under_way = asyncio.Event(), asyncio.Event()
+
+        async def load(number: int) -> int:
+            filed = 0
+            while not stop.is_set():
+                await gateway.api.submit(f"po-{number}-{filed}", json.dumps({"pad": "x" * 2_000}))
+                filed += 1
+                if filed == 40:
+                    under_way.set()
+            return filed
+
+        callers = [asyncio.create_task(load(number)) for number in range(8)]
+        await asyncio.wait_for(under_way.wait(), 60)
+        before = gateway.rows("SELECT count(*) AS tasks, max(row) AS last FROM tasks")[0]
+        facts = await gateway.api.backup()
+        after = gateway.rows("SELECT count(*) AS tasks FROM tasks")[0]
+        stop.set()
+        filed = sum(await asyncio.gather(*callers))
+        assert before["tasks"] <= facts.task_count <= after["tasks"] <= filed
+
+    path = folder / facts.file_name
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert [entry.name for entry in folder.iterdir()] == [facts.file_name], "one plain file, nothing left beside it"
+    assert path.stat().st_size == facts.size_bytes
+    assert inspect(path).sha256 == facts.sha256
+    assert read(path, "PRAGMA integrity_check") == "ok"
+    assert read(path, "SELECT count(*) FROM tasks") == facts.task_count
+    assert read(path, "SELECT max(sequence) FROM events") == facts.last_event_sequence
+    assert read(path, "SELECT count(*) FROM events WHERE kind = 'submit'") == facts.task_count, "one moment, not two"
+
+    # Put back where there was none: the same counts, the same last event before what the restore itself adds.
+    target = tmp_path / "new" / "gateway.db"
+    done = restore(path, target)
+    assert (done.facts.task_count, done.facts.last_event_sequence) == (facts.task_count, facts.last_event_sequence)
+    assert done.set_aside is None
+    assert read(target, "PRAGMA integrity_check") == "ok"
+    assert read(target, "SELECT count(*) FROM tasks") == facts.task_count
+    old, new = dump(path), dump(target)
+    assert new["reports"] == old["reports"]
+    assert new["events"][: len(old["events"])] == old["events"]
+    assert {event[3] for event in new["events"][len(old["events"]) :]} == {"restore"}
+
+
+async def test_one_at_a_time_and_given_up_when_the_gateway_stops(
+    tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.submit()
+    begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    backups = OnlineBackups(book.path, tmp_path / "b", lambda: "2026-11-29T15:58:22.123456Z")
+
+    def slow(*args: Any) -> BackupFacts:
+        loop.call_soon_threadsafe(begun.set)
+        stopping = args[3]
+        while not stopping():
+            pass
+        return back_up(*args)
+
+    monkeypatch.setattr("gateway.store.sqlite.online_backups.back_up", slow)
+    first = asyncio.create_task(backups.create())
+    await asyncio.wait_for(begun.wait(), 10)
+    assert reason(await backups.create()) is Reason.TOO_MANY
+    await asyncio.wait_for(backups.close(), 10)
+    assert reason(await first) is Reason.SHUTTING_DOWN
+    assert reason(await backups.create()) is Reason.SHUTTING_DOWN
+    assert list((tmp_path / "b").iterdir()) == []
+
+
+async def test_names_are_never_used_twice(tmp_path: Path, book: Book) -> None:
+    backups = OnlineBackups(book.path, tmp_path / "b", lambda: "2026-11-29T15:58:22.123456Z")
+    names = []
+    for _ in range(3):
+        made = await backups.create()
+        assert isinstance(made, BackupFacts)
+        names.append(made.file_name)
+    stem = "gateway-20261129T155822123456Z"
+    assert names == [f"{stem}.db", f"{stem}-2.db", f"{stem}-3.db"]
+
+
+async def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, book: Book) -> None:
+    (tmp_path / "file").write_text("")
+    backups = OnlineBackups(book.path, tmp_path / "file", lambda: "2026-11-29T15:58:22.123456Z")
+    refusal = refused(await backups.create())
+    assert refusal.reason is Reason.STORE_UNAVAILABLE
+    assert str(tmp_path / "file") in refusal.message
+
+
+def test_a_backup_that_is_interrupted_leaves_nothing(tmp_path: Path, book: Book) -> None:
+    book.submit()
+    with pytest.raises(BackupInterruptedError):
+        back_up(book.path, tmp_path / "b", "b.db", lambda: True)
+    assert list((tmp_path / "b").iterdir()) == []
+
+
+def test_what_is_no_backup_is_refused(tmp_path: Path, book: Book) -> None:
+    for number in range(40):
+        book.submit(f"po-{number}", intent_json=json.dumps({"pad": "x" * 4_000}))
+    backup = save(book, tmp_path / "b")
+    whole = backup.read_bytes()
+    middle = len(whole) // 2
+    damaged = {
+        "cut.db": whole[: middle + 100],
+        "holed.db": whole[:middle] + b"\xff" * 8_192 + whole[middle + 8_192 :],
+        "text.db": b"not a database at all, but long enough to be taken for one" * 100,
+        "empty.db": b"",
+    }
+    for name, data in damaged.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        with pytest.raises(DatabaseUnusableError):
+            inspect(path)
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    with pytest.raises(DatabaseUnusableError, match="no backup of a gateway"):
+        inspect(other)
+    newer = tmp_path / "newer.db"
+    newer.write_bytes(whole)
+    with closing(sqlite3.connect(newer)) as connection:
+        connection.execute("PRAGMA user_version = 9999")
+    with pytest.raises(DatabaseUnusableError, match="9999"):
+        inspect(newer)
+    with pytest.raises(OSError, match=r"missing\.db"):
+        inspect(tmp_path / "missing.db")
+    assert inspect(backup).task_count == 40
+
+
+def test_no_restore_while_the_gateway_runs(tmp_path: Path, book: Book) -> None:
+    book.submit()
+    backup = save(book, tmp_path / "b")
+    with pytest.raises(DatabaseUnusableError, match="stop that one first"):
+        restore(backup, book.path)
+    assert book.status() is TaskStatus.QUEUED
+
+
+def test_the_old_database_is_kept_whole_beside_the_new_one(tmp_path: Path, book: Book) -> None:
+    book.submit("po-1")
+    backup = save(book, tmp_path / "b")
+    book.submit("po-2")
+    old = dump(book.path)
+    done = into(backup, book)
+    assert done.set_aside is not None
+    assert dump(done.set_aside) == old
+    assert [row["task_id"] for row in book.rows("SELECT task_id FROM tasks")] == ["po-1"]
+
+
+def test_a_damaged_database_can_be_replaced(tmp_path: Path, book: Book) -> None:
+    book.submit("po-1")
+    backup = save(book, tmp_path / "b")
+    book.database.close()
+    book.path.write_bytes(b"garbage" * 1000)
+    book.path.with_name("gateway.db-wal").write_bytes(b"more garbage")
+    done = restore(backup, book.path, machine=book.time.machine())
+    book.restart_from_closed()
+    assert book.status() is TaskStatus.STALE
+    assert done.set_aside is not None
+    assert done.set_aside.read_bytes().startswith(b"garbage")
+
+
+@pytest.mark.parametrize(
+    ("status", "leased"),
+    [
+        (TaskStatus.QUEUED, False),
+        (TaskStatus.QUEUED, True),
+        (TaskStatus.LEASED, True),
+        (TaskStatus.RUNNING, True),
+        (TaskStatus.STALE, True),
+    ],
+)
+def test_after_a_restore_every_open_task_counts_as_permitted(
+    tmp_path: Path, book: Book, person: Person, status: TaskStatus, leased: bool
+) -> None:
+    bring(book, status, leased=leased)
+    done = into(save(book, tmp_path / "b"), book)
+    assert done.open_tasks == 1
+
+    task = book.task()
+    assert (task.status, task.placement) == (TaskStatus.STALE, Placement.POSSIBLE)
+    assert task.submit_permitted_at == task.updated_at
+    found = person.decision()
+    assert found.summary.startswith("An order is possible: the gateway was restored at")
+    assert found.settles_in == book.policy.permit_settle
+    assert reason(person.fail()) is Reason.PERMIT_NOT_SETTLED
+
+    # Nothing is dispatched until a person has looked; and even then no worker may click this order again.
+    assert [(pause.site, pause.paused_by) for pause in person.pause()] == [(None, "restore")]
+    person.requeue()
+    assert book.open(book.request(session="session-after-restore")) is None
+    person.resume()
+    lease = book.open(book.request(session="session-after-restore"))
+    assert isinstance(lease, Lease)
+    assert lease.lease_count > 1, "a recovered lease"
+    for _ in range(4):
+        book.renew(lease)
+        book.time.advance(book.policy.permit_settle / 4)
+        book.renew(lease)
+    look = replace(LOOK, begun_at=book.lease_age(lease))
+    assert reason(book.permit(lease, attests=True, look=look)) is Reason.PERMIT_OTHER_JOURNAL
+
+
+@pytest.mark.parametrize("status", [TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.NEEDS_HUMAN])
+def test_a_restore_leaves_ended_tasks_as_they_are(tmp_path: Path, book: Book, status: TaskStatus) -> None:
+    bring(book, status)
+    before = book.task()
+    assert into(save(book, tmp_path / "b"), book).open_tasks == 0
+    assert book.task() == before
+
+
+def test_a_report_of_the_time_in_between_is_kept(tmp_path: Path, book: Book, person: Person) -> None:
+    book.submit()
+    backup = save(book, tmp_path / "b")
+    lease = book.take()
+    holder = book.holder(lease)
+    into(backup, book)
+    late = refused(book.report(lease, OrderState.PAID, sequence=1, terminal=True, holder=holder))
+    assert late.recorded_late
+    assert book.task().placement is Placement.CERTAIN
+    assert {kind for kind, _ in book.alerts()} == {"task_stale", "late_report"}
+
+
+def test_no_room_is_said_and_leaves_nothing(tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StoreUnavailableError, match="No space left"):
+        back_up(book.path, tmp_path / "b", "b.db", never)
+    assert list((tmp_path / "b").iterdir()) == []

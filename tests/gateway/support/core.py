@@ -1,0 +1,95 @@
+"""The store, the hub and the desk of orders without any transport, in the test's event loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from gateway.clock import load_clock
+from gateway.domain.models import Actor, Lease, LeaseRequest, Policy, Submission, Submitted, Task, Via
+from gateway.orders.submit import submit
+from gateway.store.rows import get_task
+from gateway.store.sqlite.engine import SqliteStore, open_database
+from gateway.waiting.hub import Hub
+from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
+from tests.gateway.support import dump
+from tests.gateway.support.book import JOURNAL, POLICY
+from tests.gateway.support.manual_time import ManualTime
+
+
+@dataclass
+class Core:
+    """The parts; `fatal` holds what stopped the writer for good."""
+
+    path: Path
+    time: ManualTime
+    policy: Policy
+    store: SqliteStore
+    hub: Hub
+    desk: LeaseDesk
+    dispatcher: asyncio.Task[None]
+    fatal: list[BaseException] = field(default_factory=list)
+
+    async def submit(self, task_id: str = "po-1", site: str = "rakuten") -> Submitted:
+        return await self.store.write(submit, self.policy, Submission(task_id, site, "{}", None), Actor("upstream"))
+
+    async def task(self, task_id: str = "po-1") -> Task:
+        return await self.store.write(lambda tx, _now: get_task(tx, task_id))
+
+    def request(self, worker: str = "w1", session: str = "", **fields: Any) -> LeaseRequest:
+        values: dict[str, Any] = {
+            "worker_id": worker,
+            "session_id": session or f"session-of-{worker:0<6}",
+            "journal_id": JOURNAL,
+            "sites": self.policy.sites,
+            "via": Via.GRPC,
+            "identity": "worker",
+        }
+        return LeaseRequest(**(values | fields))
+
+    async def lease(self, request: LeaseRequest | None = None, wait: float = 0) -> Lease | None:
+        """What a whole stream brings."""
+        found = [event async for event in self.desk.stream(request or self.request(), wait) if isinstance(event, Lease)]
+        return found[0] if found else None
+
+    def rows(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        return dump.rows(self.path, sql, *parameters)
+
+    async def quiet(self) -> None:
+        """Wait until nothing is being given back any more."""
+        await asyncio.sleep(0)
+        await self.desk.settle()
+
+
+@asynccontextmanager
+async def running_core(
+    path: Path, time: ManualTime | None = None, policy: Policy = POLICY, heartbeat_seconds: float = 10
+) -> AsyncIterator[Core]:
+    """Open a database and run the desk on it; everything is closed on the way out."""
+    time = time or ManualTime()
+    hub = Hub()
+    fatal: list[BaseException] = []
+    numbers = count(1)
+    database = open_database(path)
+    store = SqliteStore(database, load_clock(database.transaction(), time.machine()), hub.publish, fatal.append)
+    desk: LeaseDesk = LeaseDesk(
+        store, hub, OrderShelf(policy, lambda: f"token-{next(numbers):037d}"), heartbeat_seconds
+    )
+    dispatcher = asyncio.create_task(desk.run())
+    try:
+        yield Core(path, time, policy, store, hub, desk, dispatcher, fatal)
+    finally:
+        hub.close()
+        await asyncio.wait_for(dispatcher, 10)
+        await desk.settle()
+        await store.close()
+
+
+@contextmanager
+def task_count() -> Iterator[Callable[[], int]]:
+    """How many more asyncio tasks there are than at the beginning."""
+    before = len(asyncio.all_tasks())
+    yield lambda: len(asyncio.all_tasks()) - before
