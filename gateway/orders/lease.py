@@ -1,5 +1,6 @@
 """Taking an order (specification, sections 2 and 4, taking): lease, the repeat after a lost answer, undo, reclaim."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -68,7 +69,7 @@ def reclaim(
         return not_found(task_id)
     lease = current_lease(tx, task)
     if task.status is TaskStatus.LEASED and lease is not None and _is_unacknowledged_of(lease, request):
-        return _lease(tx, policy, task, lease.token)
+        return replace(_lease(tx, policy, task, lease.token), given_before=True)
     actor = Actor(request.identity, request.worker_id)
     refusal = check(Event.RECLAIM, task_id, task.status, task.lease_count) or _occupied(tx, policy, task)
     if refusal is not None:
@@ -91,7 +92,7 @@ def _again(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest) 
     if has_lapsed(task, now):
         expire(tx, now, task)
         return None
-    return _lease(tx, policy, task, lease.token)
+    return replace(_lease(tx, policy, task, lease.token), given_before=True)
 
 
 def _is_unacknowledged_of(lease: LeaseRecord, request: LeaseRequest) -> bool:

@@ -6,8 +6,9 @@ what was taken for a waiter, but not handed to its transport, is put back.
 """
 
 import asyncio
+import itertools
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -40,6 +41,10 @@ class Shelf(Protocol[R_contra, L]):
     @property
     def topic(self) -> str:
         """The topic of everything that may let a wait go on."""
+        ...
+
+    def process_of(self, request: R_contra, /) -> Hashable | None:
+        """Name the process that waits if it waits in one place at a time; None if it may wait in several."""
         ...
 
     def open(self, tx: Transaction, now: Moment, request: R_contra, /) -> L | None:
@@ -89,6 +94,8 @@ class Desk(Generic[R, L]):
         self._wake = hub.subscribe(shelf.topic)
         self._look_topic = f"look: {shelf.topic}"
         self._lines: dict[frozenset[str], dict[_Waiter[R, L], None]] = {}
+        self._latest: dict[tuple[Hashable, frozenset[str]], _Waiter[R, L]] = {}
+        self._superseded: set[_Waiter[R, L]] = set()
         self._errands: set[asyncio.Task[None]] = set()
         store.follow(shelf.topic, self._serve)
         store.follow(self._look_topic, self._serve)
@@ -100,10 +107,9 @@ class Desk(Generic[R, L]):
                 if self._lines:
                     await self._look()
                 await self._wake.wait(POLL_SECONDS if self._lines else None)
-            for line in self._lines.values():
-                for waiter in line:
-                    if not waiter.future.done():
-                        waiter.future.set_exception(shutting_down())
+            for waiter in (*itertools.chain(*self._lines.values()), *self._superseded):
+                if not waiter.future.done():
+                    waiter.future.set_exception(shutting_down())
 
     async def settle(self) -> None:
         """Wait until every lease that nobody took has been given back."""
@@ -126,6 +132,7 @@ class Desk(Generic[R, L]):
                     yield HEARTBEAT
             if waiter.future.done():
                 lease = waiter.future.result()
+                self._refuse_while_closing()
                 waiter.handed_over = True
                 yield lease
 
@@ -142,21 +149,24 @@ class Desk(Generic[R, L]):
             left = max(0.0, deadline - asyncio.get_running_loop().time())
             await asyncio.wait({waiter.future, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if waiter.future.done() and not gone.done():
-                yield Handover(waiter)
+                handover = Handover(waiter)
+                self._refuse_while_closing()
+                yield handover
             else:
                 yield None
 
     @asynccontextmanager
     async def _line(self, request: R) -> AsyncGenerator["_Waiter[R, L]"]:
         """Stand in line, with the lease already there if one can be had at once."""
-        if self._hub.closing:
-            raise shutting_down()
+        self._refuse_while_closing()
         hints = self._wake.count
         lease = await self._open(request)
         waiter: _Waiter[R, L] = _Waiter(request)
         if lease is not None:
             waiter.future.set_result(lease)
         else:
+            self._refuse_while_closing()
+            self._supersede_former(waiter)
             nobody_waited = not self._lines
             self._lines.setdefault(frozenset(request.sites), {})[waiter] = None
             if nobody_waited or self._wake.count != hints:
@@ -166,8 +176,32 @@ class Desk(Generic[R, L]):
         finally:
             self._leave(waiter)
 
+    def _refuse_while_closing(self) -> None:
+        """Let nothing be leased on the way out: what was taken already is put back."""
+        if self._hub.closing:
+            raise shutting_down()
+
+    def _supersede_former(self, waiter: "_Waiter[R, L]") -> None:
+        """Let a process that waits anew get its lease here: its former stream may be a dead one not yet noticed.
+
+        The former stream goes on to its end without a lease, so that nobody who opens two of them spins.
+        """
+        process = self._shelf.process_of(waiter.request)
+        if process is None:
+            return
+        place = (process, frozenset(waiter.request.sites))
+        former = self._latest.get(place)
+        if former is not None:
+            self._drop(former)
+            self._superseded.add(former)
+        self._latest[place] = waiter
+
     def _leave(self, waiter: "_Waiter[R, L]") -> None:
         self._drop(waiter)
+        self._superseded.discard(waiter)
+        place = (self._shelf.process_of(waiter.request), frozenset(waiter.request.sites))
+        if self._latest.get(place) is waiter:
+            del self._latest[place]
         if not waiter.future.done():
             waiter.future.cancel()
         elif not waiter.handed_over and not waiter.future.cancelled() and waiter.future.exception() is None:

@@ -72,6 +72,8 @@ class Hub:
 
     def _add(self, topic: str, subscription: Subscription) -> None:
         self._topics.setdefault(topic, set()).add(subscription)
+        if self.closing:
+            subscription.wake()
 
     def _remove(self, topic: str, subscription: Subscription) -> None:
         subscriptions = self._topics[topic]

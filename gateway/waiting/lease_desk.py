@@ -1,6 +1,6 @@
 """The desk where workers wait for orders (specification, section 4, taking)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TypeAlias
 
 from gateway.domain.models import Actor, Lease, LeaseRequest, Policy
@@ -22,6 +22,10 @@ class OrderShelf:
         self._policy = policy
         self._new_token = new_token
 
+    def process_of(self, request: LeaseRequest) -> Hashable | None:
+        """Name a worker's process: it waits in one stream at a time. Over REST nobody can tell."""
+        return request.session_id and (request.worker_id, request.session_id, request.journal_id)
+
     def open(self, tx: Transaction, now: Moment, request: LeaseRequest) -> Lease | None:
         """Begin a wait: heartbeat, the session's unacknowledged lease again, or the next order."""
         return open_lease(tx, now, self._policy, request, self._new_token())
@@ -31,5 +35,7 @@ class OrderShelf:
         return take_next(tx, now, self._policy, request, self._new_token())
 
     def put_back(self, tx: Transaction, now: Moment, request: LeaseRequest, lease: Lease) -> bool:
-        """Undo a lease that was never handed over."""
+        """Undo a lease that was never handed over; one that had been given before may be in the worker's hand."""
+        if lease.given_before:
+            return False
         return undo_lease(tx, now, lease.task_id, lease.token, Actor("gateway", request.worker_id))

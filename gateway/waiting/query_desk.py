@@ -20,6 +20,9 @@ class QueryShelf:
     def __init__(self, policy: QueryPolicy) -> None:
         self._policy = policy
 
+    def process_of(self, _request: QueryLeaseRequest) -> None:
+        """Let a process wait in several streams, since any number of queries may be in flight."""
+
     def open(self, tx: Transaction, now: Moment, request: QueryLeaseRequest) -> QueryLease | None:
         """Begin a wait: a query of the session whose answer was lost, or the next query."""
         return open_query_lease(tx, now, self._policy, request)

@@ -12,7 +12,9 @@ from gateway.waiting.hub import Hub
 from gateway.waiting.stream import HEARTBEAT, HEARTBEAT_SECONDS, Heartbeat, shutting_down
 
 
-async def watch_task(store: Store, hub: Hub, task_id: str) -> AsyncGenerator[Heartbeat | TaskDetail]:
+async def watch_task(
+    store: Store, hub: Hub, task_id: str, heartbeat_seconds: float = HEARTBEAT_SECONDS
+) -> AsyncGenerator[Heartbeat | TaskDetail]:
     """Yield the task now and after each change until it has ended, heartbeats in between.
 
     Raises RefusedError: TASK_NOT_FOUND, or SHUTTING_DOWN when the gateway stops.
@@ -28,7 +30,7 @@ async def watch_task(store: Store, hub: Hub, task_id: str) -> AsyncGenerator[Hea
                 last = found
             if found.task.status in ENDED:
                 return
-            while not await changes.wait(HEARTBEAT_SECONDS):
+            while not await changes.wait(heartbeat_seconds):
                 yield HEARTBEAT
             if hub.closing:
                 raise shutting_down()

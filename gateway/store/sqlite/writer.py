@@ -155,10 +155,7 @@ class GroupWriter:
     def _committed(self, group: list[_Job], outcome: _Outcome, error: sqlite3.Error | None) -> None:
         if error is None:
             self._answer(group)
-            for callback in outcome.afterwards:
-                callback()
-            if outcome.hints:
-                self._publish(outcome.hints)
+            self._tell(outcome)
         elif _code(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
             self._roll_back()
             self._fail(group, _unavailable(error))
@@ -170,6 +167,16 @@ class GroupWriter:
             self._pending.clear()
             self._on_fatal(error)
         self._next()
+
+    def _tell(self, outcome: _Outcome) -> None:
+        """Tell those who wait. A fault of theirs must not stop the writer; a poll stands behind them."""
+        try:
+            for callback in outcome.afterwards:
+                callback()
+            if outcome.hints:
+                self._publish(outcome.hints)
+        except Exception:
+            _log.exception("those who wait for a change could not be told")
 
     def _next(self) -> None:
         if self._pending:

@@ -1,0 +1,236 @@
+"""The desk without a transport: who gets what, who has gone, what the end of the gateway does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from gateway.domain.models import Lease, LeaseRequest
+from gateway.domain.refusals import Reason, RefusedError
+from gateway.domain.states import TaskStatus
+from gateway.waiting.stream import HEARTBEAT_SECONDS, Heartbeat
+from tests.gateway.support.core import Core, running_core, task_count
+
+
+@pytest.fixture
+async def core(tmp_path: Path) -> AsyncIterator[Core]:
+    async with running_core(tmp_path / "gateway.db") as running:
+        yield running
+
+
+class Waiting:
+    """A consumer of a stream, in a task of its own."""
+
+    def __init__(self, core: Core, request: LeaseRequest, wait: float = 30) -> None:
+        self.beats = asyncio.Event()
+        self.events: list[Heartbeat | Lease] = []
+        self._stream = core.desk.stream(request, wait)
+        self.task = asyncio.create_task(self._read())
+
+    async def _read(self) -> Lease | None:
+        async with aclosing(self._stream) as events:
+            async for event in events:
+                self.events.append(event)
+                self.beats.set()
+                if isinstance(event, Lease):
+                    return event
+        return None
+
+    async def lease(self) -> Lease | None:
+        return await asyncio.wait_for(self.task, 10)
+
+    async def cancel(self) -> None:
+        self.task.cancel()
+        await asyncio.wait({self.task})
+
+
+async def writing(core: Core) -> None:
+    """Wait until the writer has a group in hand."""
+    while not core.store._writer._busy:  # noqa: ASYNC110 - it gives no signal
+        await asyncio.sleep(0)
+
+
+async def in_line(core: Core, request: LeaseRequest | None = None, wait: float = 30) -> Waiting:
+    """Somebody who is known to stand in line."""
+    waiting = Waiting(core, request or core.request(), wait)
+    while not any(waiter.request is request for line in core.desk._lines.values() for waiter in line):
+        if request is None and core.desk._lines:
+            break
+        await asyncio.sleep(0)
+        assert not waiting.task.done()
+    return waiting
+
+
+async def test_first_come_first_served(core: Core) -> None:
+    waiting = [await in_line(core, core.request(f"w{number}")) for number in range(3)]
+    await core.submit()
+    assert await waiting[0].lease() is not None
+    assert not waiting[1].task.done()
+    for other in waiting[1:]:
+        await other.cancel()
+
+
+async def test_who_has_gone_gets_nothing_and_the_next_one_does(core: Core) -> None:
+    gone = await in_line(core, core.request("w1"))
+    stays = await in_line(core, core.request("w2"))
+    await gone.cancel()
+    await core.submit()
+    lease = await stays.lease()
+    assert lease is not None
+    assert (await core.task()).lease_owner == "w2"
+    assert lease.lease_count == 1
+
+
+async def test_who_goes_while_the_lease_is_being_committed_gives_it_back(core: Core) -> None:
+    waiting = await in_line(core, core.request("w1"))
+    submitting = asyncio.create_task(core.submit())
+    await writing(core)
+    await waiting.cancel()
+    await submitting
+    await core.quiet()
+    task = await core.task()
+    assert (task.status, task.lease_count) == (TaskStatus.QUEUED, 0)
+
+
+async def test_who_goes_while_opening_gives_back_what_the_opening_brought(core: Core) -> None:
+    await core.submit()
+    waiting = Waiting(core, core.request())
+    await writing(core)
+    await waiting.cancel()
+    await core.quiet()
+    task = await core.task()
+    assert (task.status, task.lease_count) == (TaskStatus.QUEUED, 0)
+    assert await core.lease(core.request("w2")) is not None
+
+
+async def test_a_lease_that_was_handed_over_is_not_given_back(core: Core) -> None:
+    await core.submit()
+    async with aclosing(core.desk.stream(core.request(), 30)) as events:
+        async for event in events:
+            if isinstance(event, Lease):
+                break
+    await core.quiet()
+    assert (await core.task()).status is TaskStatus.LEASED
+
+
+async def test_a_repeat_that_nobody_took_does_not_undo_what_was_given_before(core: Core) -> None:
+    await core.submit()
+    first = await core.lease()
+    assert first is not None
+    again = Waiting(core, core.request())
+    await writing(core)
+    await again.cancel()
+    await core.quiet()
+    task = await core.task()
+    assert (task.status, task.lease_count) == (TaskStatus.LEASED, 1)
+    repeated = await core.lease()
+    assert repeated is not None
+    assert repeated.token == first.token
+
+
+async def test_a_process_that_waits_anew_gets_its_lease_there(core: Core) -> None:
+    dead = await in_line(core, core.request())
+    alive = await in_line(core, core.request())
+    await core.submit()
+    assert await alive.lease() is not None
+    assert not dead.task.done()
+    await dead.cancel()
+    await core.quiet()
+    assert (await core.task()).status is TaskStatus.LEASED
+
+
+async def test_a_superseded_stream_goes_on_to_its_end_without_a_lease(core: Core) -> None:
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    former = await in_line(core, core.request(), wait=0.3)
+    latter = await in_line(core, core.request())
+    assert await former.lease() is None
+    assert clock() - begun >= 0.3
+    await latter.cancel()
+    assert not core.desk._lines
+    assert not core.desk._latest
+    assert not core.desk._superseded
+
+
+async def test_two_processes_or_two_sites_do_not_supersede_each_other(core: Core) -> None:
+    waiting = [
+        await in_line(core, core.request("w1")),
+        await in_line(core, core.request("w1", session="another-session-1")),
+        await in_line(core, core.request("w1", sites=("rakuten",))),
+    ]
+    assert len([waiter for line in core.desk._lines.values() for waiter in line]) == 3
+    for one in waiting:
+        await one.cancel()
+
+
+async def test_the_end_of_the_gateway_ends_all_waits_and_leases_nothing(core: Core) -> None:
+    waiting = [await in_line(core, core.request(f"w{number}")) for number in range(5)]
+    superseded, waiting[0] = waiting[0], await in_line(core, core.request("w0"))
+    core.hub.close()
+    await core.submit()
+    for one in (superseded, *waiting):
+        with pytest.raises(RefusedError) as refused:
+            await one.lease()
+        assert refused.value.refusal.reason is Reason.SHUTTING_DOWN
+    with pytest.raises(RefusedError):
+        await core.lease()
+    await core.quiet()
+    assert (await core.task()).lease_count == 0
+
+
+async def test_what_was_leased_as_the_gateway_began_to_stop_is_given_back(core: Core) -> None:
+    waiting = await in_line(core, core.request())
+    submitting = asyncio.create_task(core.submit())
+    await writing(core)
+    core.hub.close()
+    await submitting
+    with pytest.raises(RefusedError):
+        await waiting.lease()
+    await core.quiet()
+    task = await core.task()
+    assert (task.status, task.lease_count) == (TaskStatus.QUEUED, 0)
+
+
+async def test_who_was_opening_as_the_gateway_began_to_stop_is_told_at_once(core: Core) -> None:
+    waiting = Waiting(core, core.request())
+    await writing(core)
+    core.hub.close()
+    with pytest.raises(RefusedError) as refused:
+        await waiting.lease()
+    assert refused.value.refusal.reason is Reason.SHUTTING_DOWN
+
+
+async def test_heartbeats_come_at_once_and_in_between(tmp_path: Path) -> None:
+    assert HEARTBEAT_SECONDS == 10
+    async with running_core(tmp_path / "gateway.db", heartbeat_seconds=0.05) as core:
+        events = [event async for event in core.desk.stream(core.request(), 0.28)]
+    assert all(isinstance(event, Heartbeat) for event in events)
+    assert 4 <= len(events) <= 6
+
+
+async def test_a_lost_hint_costs_no_more_than_the_poll(core: Core) -> None:
+    waiting = await in_line(core, core.request())
+    core.store._writer._followers.pop("queue")
+    core.store._writer._publish = lambda _hints: None
+    await core.submit()
+    lease = await asyncio.wait_for(waiting.lease(), 3)
+    assert lease is not None
+
+
+async def test_two_thousand_waits_that_are_broken_off_leave_nothing(core: Core) -> None:
+    with task_count() as more:
+        for _ in range(10):
+            waiting = [Waiting(core, core.request(f"w{number}")) for number in range(200)]
+            await asyncio.gather(*(one.beats.wait() for one in waiting))
+            for one in waiting:
+                one.task.cancel()
+            await asyncio.wait({one.task for one in waiting})
+            await core.quiet()
+        assert more() == 0
+    assert not core.desk._lines
+    assert not core.desk._latest
+    assert not core.desk._errands
+    assert core.hub.topics() == {"queue"}
+    assert core.rows("SELECT * FROM leases") == []
