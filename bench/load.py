@@ -156,16 +156,17 @@ async def lease(client: Client, count: float) -> dict[str, object]:
 
 
 async def idle(client: Client, count: float) -> dict[str, object]:
-    """Workers that wait and get nothing, each stream opened again when it ends."""
+    """Workers that wait and get nothing, each stream opened again when it ends; at most 100 open theirs at once."""
     waiting = 0
     everybody = asyncio.Event()
+    opening = asyncio.Semaphore(100)
 
     async def worker(number: int) -> None:
         nonlocal waiting
         while True:
-            call = client.open_stream(f"waiter-{number:09d}")
-            if isinstance(await call.read(), leases.LeaseOrdersResponse):
-                waiting += 1
+            async with opening:
+                call = client.open_stream(f"waiter-{number:09d}")
+                waiting += isinstance(await call.read(), leases.LeaseOrdersResponse)
             if waiting == int(count):
                 everybody.set()
             while isinstance(await call.read(), leases.LeaseOrdersResponse):
