@@ -1,0 +1,1 @@
+"""Account queries at the gateway."""
