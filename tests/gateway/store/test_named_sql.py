@@ -1,0 +1,73 @@
+"""Every named statement is used, every used name exists, and each statement runs on the schema."""
+
+import ast
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gateway
+from gateway.store.named_sql import statements
+from tests.gateway.support.book import Book
+
+SOURCES = sorted(Path(gateway.__file__).parent.rglob("*.py"))
+
+
+def texts() -> Iterator[str]:
+    """Every text that stands in the gateway's code."""
+    for source in SOURCES:
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def used_names() -> Iterator[str]:
+    """Names that the code gives to a transaction's one, all or change as they stand."""
+    for source in SOURCES:
+        for node in ast.walk(ast.parse(source.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("one", "all", "change")
+                and node.args
+                and isinstance(node.args[0], ast.Constant)
+            ):
+                yield node.args[0].value
+
+
+def test_every_name_that_is_used_exists() -> None:
+    used = set(used_names())
+    assert len(used) > 30
+    assert used - set(statements()) == set()
+
+
+def test_every_statement_is_used() -> None:
+    words = set(texts())
+    # Names of lists are put together from the list and its filters.
+    composed = {name for name in statements() if re.sub("(_(by|and)_[a-z]+)+$", "", name) in words}
+    assert {name for name in statements() if name not in words} - composed == set()
+
+
+def test_each_statement_compiles_on_the_schema(book: Book) -> None:
+    for name, sql in statements().items():
+        try:
+            book.connection.execute(f"EXPLAIN {sql}", dict.fromkeys(re.findall(r":([a-z_]+)", sql)))
+        except sqlite3.Error as error:
+            pytest.fail(f"{name}: {error}")
+
+
+def test_what_runs_with_every_order_looks_at_few_rows(book: Book) -> None:
+    names = [
+        name for name in statements() if name.split("_")[0] in ("task", "tasks", "lease", "leases", "report", "order")
+    ]
+    walking = {}
+    for name in names:
+        sql = statements()[name]
+        parameters = dict.fromkeys(re.findall(r":([a-z_]+)", sql))
+        steps = [row["detail"] for row in book.connection.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+        if walked := [step for step in steps if re.match(r"SCAN (tasks|leases|reports|events|order_numbers)$", step)]:
+            walking[name] = walked
+    # Lists walk backwards from where the page begins and stop when it is full; counts are for people.
+    assert {name for name in walking if not name.startswith(("tasks_newest", "tasks_slice"))} == set()

@@ -1,0 +1,151 @@
+"""What the database itself makes impossible, whatever the code above it does (docs/architecture.md)."""
+
+import sqlite3
+from typing import Any
+
+import pytest
+
+from gateway.domain.states import OrderState
+from tests.gateway.support.book import Book
+
+ACTIVE = {
+    "status": "leased",
+    "slot": "global",
+    "lease_owner": "w1",
+    "lease_expires_at": "2026-11-29T15:58:22.123456Z",
+    "lease_deadline_us": 1,
+    "lease_count": 1,
+}
+
+
+def update(book: Book, task_id: str = "po-1", **values: Any) -> None:
+    columns = ", ".join(f"{name} = :{name}" for name in values)
+    book.connection.execute(f"UPDATE tasks SET {columns} WHERE task_id = '{task_id}'", values)  # noqa: S608
+
+
+def test_two_active_tasks_in_one_slot_are_impossible(book: Book) -> None:
+    for task_id in ("po-1", "po-2"):
+        book.submit(task_id)
+    update(book, "po-1", **ACTIVE)
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        update(book, "po-2", **ACTIVE)
+    update(book, "po-2", **(ACTIVE | {"slot": "site:sandbox"}))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ACTIVE | {"slot": None},
+        ACTIVE | {"lease_owner": None},
+        ACTIVE | {"lease_expires_at": None},
+        ACTIVE | {"lease_deadline_us": None},
+        ACTIVE | {"lease_count": 0},
+        ACTIVE | {"status": "queued"},
+        ACTIVE | {"status": "stale"},
+        ACTIVE | {"status": "succeeded"},
+        {"status": "running"},
+        {"status": "done"},
+        {"lease_owner": "w1"},
+        {"lease_count": -1},
+        {"latest_state": "lost"},
+        {"end_state": "paid"},
+        {"end_status": "succeeded"},
+        {"end_state": "paid", "end_status": "stale"},
+        {"submit_permitted_at": "2026-11-29T15:58:22.123456Z"},
+        {"order_known": 2},
+        {"may_have_clicked": -1},
+        {"lease_count": "many"},
+        {"intent_json": None},
+    ],
+    ids=str,
+)
+def test_a_task_that_contradicts_itself_is_impossible(book: Book, values: dict[str, Any]) -> None:
+    book.submit()
+    with pytest.raises(sqlite3.IntegrityError):
+        update(book, **values)
+
+
+def test_a_task_is_never_deleted(book: Book) -> None:
+    book.submit()
+    with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
+        book.connection.execute("DELETE FROM tasks")
+
+
+@pytest.mark.parametrize("statement", ["UPDATE events SET reason = 'another'", "DELETE FROM events"])
+def test_the_history_is_append_only(book: Book, statement: str) -> None:
+    book.submit()
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        book.connection.execute(statement)
+
+
+def test_a_replacing_insert_does_not_rewrite_the_history_or_a_task(book: Book) -> None:
+    book.submit()
+    book.connection.execute("PRAGMA recursive_triggers = ON")
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        book.connection.execute("INSERT OR REPLACE INTO events SELECT * FROM events")
+    with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
+        book.connection.execute("INSERT OR REPLACE INTO tasks SELECT * FROM tasks")
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("UPDATE leases SET permitted_at = 'x'", "given once"),
+        ("UPDATE leases SET permit_expires_us = permit_expires_us + 1", "given once"),
+        ("UPDATE leases SET permitted_at = NULL, permit_expires_us = NULL", "given once"),
+        ("DELETE FROM leases", "never undone"),
+        ("UPDATE leases SET acknowledged_at = NULL", "CHECK"),
+        ("UPDATE leases SET via = 'rest'", "CHECK"),
+        ("UPDATE leases SET ended_at = 'x'", "CHECK"),
+        ("UPDATE leases SET lease_number = 0", "CHECK"),
+    ],
+)
+def test_a_permit_is_given_once_and_a_lease_is_what_it_is(book: Book, statement: str, says: str) -> None:
+    book.permit(book.take())
+    with pytest.raises(sqlite3.IntegrityError, match=says):
+        book.connection.execute(statement)
+
+
+def test_a_permit_needs_an_acknowledged_lease(book: Book) -> None:
+    book.take(acknowledge=False)
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        book.connection.execute("UPDATE leases SET permitted_at = 'x', permit_expires_us = 1")
+
+
+def test_a_lease_ends_once(book: Book) -> None:
+    lease = book.take()
+    book.report(lease, OrderState.PAID, terminal=True)
+    with pytest.raises(sqlite3.IntegrityError, match="ends once"):
+        book.connection.execute("UPDATE leases SET ended_at = 'x', ended_us = 1")
+
+
+def test_a_token_exists_once(book: Book) -> None:
+    lease = book.take()
+    book.report(lease, OrderState.PAID, terminal=True)
+    book.submit("po-2")
+    with pytest.raises(sqlite3.IntegrityError, match=r"UNIQUE.*token"):
+        book.open(token=lease.token)
+    assert book.task("po-2").lease_count == 0
+
+
+def test_a_report_or_a_lease_needs_its_task_and_a_state_is_told_once(book: Book) -> None:
+    book.report(book.take())
+    copy = "INSERT INTO reports SELECT row + 9, {}, state, 1, NULL, NULL, NULL, '', 1, 1, 1, reported_at FROM reports"
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        book.connection.execute(copy.format("'po-9'"))
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        book.connection.execute(copy.format("task_id"))
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        book.connection.execute("UPDATE reports SET payable_yen = -1")
+
+
+def test_one_alert_of_a_kind_stands_for_a_subject(book: Book) -> None:
+    insert = "INSERT INTO alerts (kind, subject, message, raised_at) VALUES ('task_stale', 'po-1', '', '')"
+    book.connection.execute(insert)
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        book.connection.execute(insert)
+
+
+def test_every_commit_is_flushed_and_foreign_keys_are_enforced(book: Book) -> None:
+    wanted = {"synchronous": 2, "foreign_keys": 1, "journal_mode": "wal"}
+    assert {name: book.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
