@@ -107,3 +107,18 @@ async def test_failed_is_told_again_only_where_the_task_was_in_no_other_hands(be
     assert bench.gateway.ended["po-1"].terminal_status == FAILED
     assert bench.gateway.ended["po-2"].terminal_status == NEEDS_HUMAN
     assert "in other hands" in bench.gateway.ended["po-2"].detail
+
+
+async def test_trouble_of_a_recovered_task_is_never_told_as_failed(bench: Bench) -> None:
+    await bench.shop.control.arm("error", "cart_add")
+    end = await bench.execute(lease_count=2)
+    assert end.terminal_status == NEEDS_HUMAN
+    assert "nothing was clicked by this run" in end.detail
+
+
+async def test_an_order_list_that_cannot_be_read_says_nothing(bench: Bench) -> None:
+    await bench.shop.control.arm("redesign", "order_list")
+    end = await bench.execute(lease_count=2)
+    assert end.terminal_status == NEEDS_HUMAN
+    assert "not known whether the order was placed" in end.detail
+    assert (await bench.shop.control.counters())["submits_received"] == 0

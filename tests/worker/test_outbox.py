@@ -12,7 +12,7 @@ from tests.worker.test_journal import lease
 from tests.worker.virtual import CountedEntropy, ManualClock
 from worker.gateway_port import GatewayError, Refused, Unreachable
 from worker.journal.journal import Journal
-from worker.journal.records import Happening, Outcome
+from worker.journal.records import Happening, Outcome, Report
 from worker.order_state import OrderState
 from worker.outbox import Outbox
 
@@ -137,3 +137,22 @@ async def test_a_report_written_while_delivery_ends_is_not_forgotten(
         await asyncio.gather(*(write_and_deliver(state) for state in (OrderState.CREATED, OrderState.IN_CART)))
     assert [sequence for _, sequence, _ in reports.told] == list(range(1, 41))
     assert await journal.tasks_with_waiting_reports() == []
+
+
+async def test_a_report_written_just_after_the_last_look_is_delivered(
+    journal: Journal, reports: Reports, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    next_report = journal.next_report
+    late = iter([OrderState.IN_CART])
+
+    async def looked_a_moment_too_early(task_id: str) -> Report | None:
+        report = await next_report(task_id)
+        if report is None and (state := next(late, None)) is not None:
+            await happen(journal, task_id, state)
+            assert not await outbox.deliver(task_id, patience=0)
+        return report
+
+    monkeypatch.setattr(journal, "next_report", looked_a_moment_too_early)
+    await happen(journal, "po-1", OrderState.CREATED)
+    assert await outbox.deliver("po-1", patience=10)
+    assert [sequence for _, sequence, _ in reports.told] == [1, 2]

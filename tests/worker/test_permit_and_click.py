@@ -115,3 +115,35 @@ async def test_a_lease_lost_during_the_click_does_not_break_it_off(bench: Bench)
     assert (counters["orders_placed"], counters["payments_made"]) == (1, 0)
     order = await bench.in_journal(lambda journal: journal.order("po-1"))
     assert (order.status, order.state) == (OrderStatus.OPEN, "ordered")
+
+
+async def test_trouble_after_a_permit_was_asked_for_is_never_told_as_failed(bench: Bench) -> None:
+    paused = Refusal(grpc.StatusCode.ABORTED, errors_pb2.ERROR_REASON_DISPATCH_PAUSED, retry_after=0.05)
+    bench.gateway.script["RequestSubmitPermit"] = [paused]
+
+    async def break_the_page(method: str, request: object) -> None:
+        if method == "RequestSubmitPermit":
+            await bench.shop.control.disarm()
+            await bench.shop.control.arm("error", "confirm")
+
+    bench.gateway.on_call = break_the_page
+    end = await bench.execute()
+    assert end.terminal_status == NEEDS_HUMAN
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
+async def test_a_payment_that_fails_needs_a_human_who_is_told_of_the_order(bench: Bench) -> None:
+    await bench.shop.control.arm("error", "pay")
+    end = await bench.execute()
+    assert (end.terminal_status, end.state) == (NEEDS_HUMAN, ORDERED)
+    assert end.detail.startswith("after the click")
+    assert end.site_order_id == (await bench.shop.control.counters())["order_numbers"][0]
+    assert (bench.folder / "evidence/po-1/05-payment.html").is_file()
+
+
+async def test_a_payment_whose_answer_is_lost_is_not_repeated(bench: Bench) -> None:
+    await bench.shop.control.arm("reset", "pay", after=True)
+    end = await bench.execute()
+    assert end.terminal_status == NEEDS_HUMAN
+    counters = await bench.shop.control.counters()
+    assert (counters["payments_made"], counters["double_payments"]) == (1, [])
