@@ -41,6 +41,8 @@ from gateway.store.sqlite.engine import SqliteStore, open_database
 from gateway.store.sqlite.online_backups import OnlineBackups
 from gateway.sweeps.alert_webhook import AlertWebhookSweep
 from gateway.sweeps.alerts import AlertSweep
+from gateway.sweeps.callback_sender import CallbackSender
+from gateway.sweeps.callbacks import CallbackSweep
 from gateway.sweeps.catalog import CatalogSweep
 from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.queries import QuerySweep, QueryWakeSweep
@@ -101,9 +103,12 @@ async def run_gateway(
         query_desk = QueryDesk(store, hub, QueryShelf(query_policy))
         backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
         desk = LeaseDesk(store, hub, OrderShelf(policy, _new_token))
+        callbacks = CallbackSweep(store, _callback_sender(settings))
+        undo.push_async_callback(callbacks.close)
         sweeps: list[Sweep] = [
             ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
             *_operation_sweeps(store, policy, settings),
+            callbacks,
             WakeSweep(store, hub),
             QuerySweep(store, query_policy, settings.sweep_interval_seconds),
             QueryWakeSweep(store, hub),
@@ -176,6 +181,11 @@ def _operation_sweeps(store: Store, policy: Policy, settings: Settings) -> Itera
         yield AlertWebhookSweep(store, url.get_secret_value(), interval)
     if settings.retention_days:
         yield RetentionSweep(store, timedelta(days=settings.retention_days))
+
+
+def _callback_sender(settings: Settings) -> CallbackSender:
+    secrets_ = [secret.get_secret_value() for secret in settings.callback_secret]
+    return CallbackSender(secrets_, settings.callback_allowed_hosts)
 
 
 def _authenticator(settings: Settings) -> Authenticator:

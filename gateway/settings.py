@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.catalog import CatalogPolicy
 from gateway.domain.fields import callback_url
 from gateway.domain.models import LeaseScope, Policy
@@ -59,7 +60,22 @@ def _web_address(url: SecretStr) -> SecretStr:
     return url
 
 
+def _signing_secrets(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    if not all(is_signing_secret(secret.get_secret_value()) for secret in secrets):
+        raise ValueError("a secret must be 24 to 64 bytes in Base64, with or without whsec_ before it")
+    return secrets
+
+
+def _host_names(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    for host in hosts:
+        if "/" in host or "@" in host or (host.count(":") == 1):
+            raise ValueError(f"{host!r} must be a host name or an address alone, without scheme, port and path")
+    return tuple(host.strip("[]").rstrip(".").lower() for host in hosts)
+
+
 WebhookUrl = Annotated[SecretStr, AfterValidator(_web_address)]
+SigningSecrets = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split), AfterValidator(_signing_secrets)]
+HostNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_host_names)]
 
 
 class Settings(BaseSettings):
@@ -126,6 +142,14 @@ class Settings(BaseSettings):
     alert_webhook_url: WebhookUrl | None = Field(
         None,
         description="Where every alert raised or cleared is posted as JSON. It may hold a key, so it is masked.",
+    )
+    callback_secret: SigningSecrets = Field(
+        (),
+        description="Secrets that sign callbacks (Standard Webhooks: whsec_ and 24 to 64 bytes in Base64), "
+        "comma-separated for rotation: each adds a signature. Without one callbacks are not signed.",
+    )
+    callback_allowed_hosts: HostNames = Field(
+        (), description="Hosts that callbacks may be sent to, comma-separated. Empty: any but link-local and metadata."
     )
     api_token: Tokens = Field((), description="Tokens for every role, comma-separated for rotation.")
     upstream_token: Tokens = Field((), description="Tokens for upstream services.")
@@ -209,6 +233,8 @@ class Settings(BaseSettings):
             told.append(f"{PREFIX}QUERY_LEASE_TTL_SECONDS is longer than {PREFIX}QUERY_TTL_SECONDS: no second attempt")
         if self.permit_settle_seconds < 600:  # noqa: PLR2004 - the delay that the site's order list is known to have
             told.append(f"{PREFIX}PERMIT_SETTLE_SECONDS is below 600: a shop's order list may lag about ten minutes")
+        if not self.callback_secret:
+            told.append(f"callbacks are not signed: set {PREFIX}CALLBACK_SECRET so that receivers can tell who calls")
         if not self.has_token:
             told.append("no token is set: everybody on this machine may do everything; set RAKUTEN_API_TOKEN")
         elif self.gateway_tls_cert is None and not is_loopback(self.gateway_host):
@@ -221,7 +247,7 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        raise SettingsError("\n".join(_line(problem["loc"], problem["msg"]) for problem in error.errors())) from None
+        raise SettingsError("\n".join(line_of(problem["loc"], problem["msg"]) for problem in error.errors())) from None
 
 
 def is_loopback(host: str) -> bool:
@@ -234,6 +260,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _line(location: tuple[int | str, ...], message: str) -> str:
+def line_of(location: tuple[int | str, ...], message: str) -> str:
+    """Write a problem of validation as one line that names the setting."""
     text = message.removeprefix("Value error, ")
     return f"{PREFIX}{str(location[0]).upper()}: {text}" if location else text

@@ -7,6 +7,7 @@ from gateway.domain.models import Actor, AlertKind, Task
 from gateway.domain.moment import Moment
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus
+from gateway.orders.callbacks import CALLED_BACK, call_back
 from gateway.store.port import Transaction
 
 GATEWAY: Final = Actor("gateway")
@@ -33,7 +34,11 @@ def record(
     reason: str = "",
     **details: Any,
 ) -> None:
-    """Append an event of a task. `details` are JSON values; a token never goes there."""
+    """Append an event of a task, after the change itself; `details` are JSON values, and a token never goes there.
+
+    Every change of a status passes here, so this is where callbacks are filed.
+    """
+    before = before or task.status
     tx.change(
         "event_append",
         at=now.utc,
@@ -41,11 +46,13 @@ def record(
         kind=kind,
         actor=actor.identity,
         worker_id=actor.worker_id,
-        before=before or task.status,
+        before=before,
         after=after,
         reason=reason,
         details_json=_json(details),
     )
+    if after is not before and after in CALLED_BACK and task.callback_url is not None:
+        call_back(tx, now, task.task_id)
     tx.hint(topic_of(task.task_id))
 
 
@@ -88,11 +95,13 @@ def record_late(
     return True
 
 
-def raise_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str, message: str) -> None:
-    """Raise an alert; one that stands is not raised again."""
+def raise_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str, message: str) -> bool:
+    """Raise an alert; one that stands is not raised again. Tell whether it was raised."""
     raised = tx.one("alert_raise", kind=kind, subject=subject, message=message, at=now.utc)
-    if raised is not None:
-        tx.change("alert_delivery_add", alert_id=raised["alert_id"], edge="raised", elapsed_us=now.elapsed_us)
+    if raised is None:
+        return False
+    tx.change("alert_delivery_add", alert_id=raised["alert_id"], edge="raised", elapsed_us=now.elapsed_us)
+    return True
 
 
 def clear_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str) -> None:

@@ -8,6 +8,7 @@ from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE, ENDED, NOTHING_PLACED, OrderState, TaskStatus
 from gateway.domain.transitions import Event, allowed
+from gateway.orders.callbacks import call_back
 from gateway.orders.history import QUEUE, raise_alert, record, record_late
 from gateway.orders.hold import is_holder, judge_at_use, lease_invalid
 from gateway.orders.submit import not_found
@@ -87,12 +88,13 @@ def _append(
             current_status=task.status,
             allowed=allowed(task.status, task.lease_count),
         )
-        _alert_contradiction(tx, now, task, contradiction)
-        return _keep_late(tx, now, task, holder, told, refusal)
-    if not _repeats_end(task, state, told) and (contradiction := _contradicts_status(task, state, told)):
-        _alert_contradiction(tx, now, task, contradiction)
+        kept = _keep_late(tx, now, task, holder, told, refusal)
+        _tell_contradiction(tx, now, task, contradiction)
+        return kept
     recorded = _mirror(tx, now, task, lease, state, told, task.status)
     record(tx, now, task, Event.REPORT_AFTER_END, actor, task.status, recorded=recorded, **_said(state, told))
+    if not _repeats_end(task, state, told) and (contradiction := _contradicts_status(task, state, told)):
+        _tell_contradiction(tx, now, task, contradiction)
     return Reported(task.task_id, task.status, recorded)
 
 
@@ -120,11 +122,14 @@ def _contradicts_status(task: Task, state: OrderState, told: NewReport) -> str |
     return None
 
 
-def _alert_contradiction(tx: Transaction, now: Moment, task: Task, contradiction: str) -> None:
-    raise_alert(
+def _tell_contradiction(tx: Transaction, now: Moment, task: Task, contradiction: str) -> None:
+    """Alert; and if a person had decided, call back with what is known now (section 4, placement)."""
+    raised = raise_alert(
         tx, now, AlertKind.CONTRADICTING_REPORT, task.task_id,
         f"a report contradicts the end of task {task.task_id}: {contradiction}",
     )  # fmt: skip
+    if raised and task.status is not task.end_status:
+        call_back(tx, now, task.task_id)
 
 
 def _keep_late(tx: Transaction, now: Moment, task: Task, holder: Holder, told: NewReport, refusal: Refusal) -> Refusal:

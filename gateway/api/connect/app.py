@@ -43,9 +43,8 @@ def connect_apps(services: Services, admission: Admission, max_message_bytes: in
         protocol, application = generated
         offered = {method.attribute: _served(method.serve) for method in methods_of(service, descriptor)}
         adapter = type(descriptor.name, (protocol,), offered)()
-        apps[f"/{descriptor.full_name}"] = application(  # type: ignore[call-arg]
-            adapter, interceptors=[Door(admission)], read_max_bytes=max_message_bytes
-        )
+        made: Any = application(adapter, interceptors=[Door(admission)], read_max_bytes=max_message_bytes)  # type: ignore[call-arg]
+        apps[f"/{descriptor.full_name}"] = made
     return MappingProxyType(apps)
 
 

@@ -7,6 +7,7 @@ from ordergateway.v1 import operations_pb2
 from gateway.api import convert, operation_convert, operation_requests, requests
 from gateway.api.answers import accepted
 from gateway.api.call import Call
+from gateway.api.services.callbacks import CallbackOperations
 from gateway.domain import fields
 from gateway.domain.models import Actor, Pause, Policy
 from gateway.domain.operations import BackupFacts
@@ -30,6 +31,10 @@ class OperationsService:
         self._store = store
         self._policy = policy
         self._back_up = back_up
+        callbacks = CallbackOperations(store)
+        self.list_callbacks = callbacks.list_callbacks
+        self.replay_callback = callbacks.replay_callback
+        self.send_test_callback = callbacks.send_test_callback
 
     async def get_health(
         self, request: operations_pb2.GetHealthRequest, call: Call

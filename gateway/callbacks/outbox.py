@@ -1,0 +1,87 @@
+"""What is due, and what came of a try: delays grow, and after three days a callback is given up (section 7)."""
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from gateway.domain.callbacks import Delivery
+from gateway.domain.json_writing import JsonText, dump
+from gateway.domain.models import AlertKind
+from gateway.domain.moment import Moment, microseconds
+from gateway.orders.history import GATEWAY, clear_alert, raise_alert, record_general
+from gateway.store.port import Row, Transaction
+
+FIRST_DELAY: Final = timedelta(seconds=5)
+LONGEST_DELAY: Final = timedelta(hours=1)
+GIVE_UP_AFTER: Final = timedelta(days=3)
+
+
+def due_endpoints(tx: Transaction, now: Moment, count: int) -> Sequence[str]:
+    """Return up to `count` endpoints for which a callback is due, the longest waiting first."""
+    return [row["endpoint"] for row in tx.all("callback_endpoints_due", elapsed_us=now.elapsed_us, count=count)]
+
+
+def next_due(tx: Transaction, now: Moment, endpoint: str) -> Delivery | None:
+    """Return the callback for this endpoint that has been due for longest; None if none is."""
+    row = tx.one("callback_next_due", endpoint=endpoint, elapsed_us=now.elapsed_us)
+    if row is None:
+        return None
+    return Delivery(
+        callback_id=row["callback_id"],
+        task_id=row["task_id"],
+        url=row["url"],
+        endpoint=row["endpoint"],
+        body=_body(row),
+        attempts=row["attempts"],
+        tried_at=now.utc,
+    )
+
+
+def delivered(tx: Transaction, now: Moment, callback_id: str, result: str) -> None:
+    """Note that the receiver has taken a callback."""
+    tx.change("callback_delivered", callback_id=callback_id, result=result)
+    clear_alert(tx, now, AlertKind.CALLBACK_GIVEN_UP, callback_id)
+
+
+def put_off(tx: Transaction, now: Moment, callback_id: str, result: str, jitter: float) -> bool:
+    """Note that a try failed and put the next one off, by `jitter` times the delay; True if it is given up instead.
+
+    The delay is as long as the delivery has been going on, so it doubles, from 5 s to an hour.
+    """
+    row = tx.one("callback_get", callback_id=callback_id)
+    if row is None:
+        return False
+    age = timedelta(microseconds=now.elapsed_us - row["since_us"])
+    if age >= GIVE_UP_AFTER:
+        if tx.change("callback_give_up", callback_id=callback_id, result=result) == 0:
+            return False
+        _tell_given_up(tx, now, row, result)
+        return True
+    delay = min(max(age, FIRST_DELAY), LONGEST_DELAY) * jitter
+    tx.change(
+        "callback_put_off",
+        callback_id=callback_id,
+        due_us=now.elapsed_us + microseconds(delay),
+        next_attempt_at=now.later(delay),
+        result=result,
+    )
+    return False
+
+
+def _tell_given_up(tx: Transaction, now: Moment, row: Row, result: str) -> None:
+    callback_id, subject = row["callback_id"], row["task_id"] or ""
+    record_general(tx, now, "callback_given_up", GATEWAY, subject=subject, reason=result, callback_id=callback_id)
+    about = f"of task {row['task_id']} " if row["task_id"] else ""
+    raise_alert(
+        tx, now, AlertKind.CALLBACK_GIVEN_UP, callback_id,
+        f"callback {callback_id} ({row['type']}) {about}to {row['endpoint']} was given up after "
+        f"{GIVE_UP_AFTER.days} days: {result}",
+    )  # fmt: skip
+
+
+def _body(row: Row) -> str:
+    data: dict[str, Any] = json.loads(row["data_json"])
+    if row["intent_json"] is not None:
+        data["intent"] = JsonText(row["intent_json"])
+    return dump({"type": row["type"], "timestamp": row["created_at"], "data": data})

@@ -1,0 +1,119 @@
+"""Sends one callback: signed, to an address that was judged, without redirects, within bounds (section 7)."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+
+import httpx
+from standardwebhooks.webhooks import Webhook
+
+from gateway.domain.callbacks import Delivery
+from gateway.domain.moment import parse_utc
+from gateway.sweeps.addresses import AddressRefusedError, Resolver, check_address
+
+TOTAL_SECONDS: Final = 15.0
+"""From the look-up of the name to the status of the answer."""
+
+_TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
+_MAX_ADDRESSES: Final = 4
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+OpenClient = Callable[[], httpx.AsyncClient]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a try: whether the receiver took it, and one sentence."""
+
+    taken: bool
+    told: str
+
+
+class CallbackSender:
+    """Posts callbacks. `secrets` sign them, each adding a signature, so that a secret can be rotated; none: unsigned.
+
+    `allowed_hosts`: the only host names that may be posted to; none: any. `resolve` and `open_client` are replaced in
+    tests.
+    """
+
+    def __init__(
+        self,
+        secrets: Sequence[str] = (),
+        allowed_hosts: Collection[str] = (),
+        *,
+        resolve: Resolve | None = None,
+        open_client: OpenClient | None = None,
+    ) -> None:
+        self._signers = [Webhook(secret) for secret in secrets]
+        self._allowed_hosts = frozenset(allowed_hosts)
+        self._resolve = resolve or Resolver()
+        self._open_client = open_client or _client_of(httpx.create_ssl_context())
+        self._agent = f"order-gateway/{version('order-gateway')}"
+
+    async def send(self, delivery: Delivery) -> Outcome:
+        """Try to deliver once. Whatever goes wrong is told in the outcome, without the URL, which may hold a key."""
+        try:
+            async with asyncio.timeout(TOTAL_SECONDS):
+                status = await self._post(delivery)
+        except TimeoutError:
+            return Outcome(taken=False, told=f"no answer within {TOTAL_SECONDS:g} s")
+        except AddressRefusedError as error:
+            return Outcome(taken=False, told=f"not sent: {error}")
+        except OSError as error:
+            return Outcome(taken=False, told=f"not sent: the host {error.strerror or error}")
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            return Outcome(taken=False, told=f"no answer: {type(error).__name__}")
+        redirect = ", redirects are not followed" if 300 <= status < 400 else ""  # noqa: PLR2004 - HTTP's classes
+        return Outcome(taken=200 <= status < 300, told=f"the receiver answered {status}{redirect}")  # noqa: PLR2004
+
+    async def _post(self, delivery: Delivery) -> int:
+        """Post to the first of the host's addresses that can be connected to; return the status."""
+        url = httpx.URL(delivery.url)
+        host = url.raw_host.decode("ascii")
+        if self._allowed_hosts and host.rstrip(".").lower() not in self._allowed_hosts:
+            raise AddressRefusedError("the host is not in RAKUTEN_CALLBACK_ALLOWED_HOSTS")
+        port = url.port or (443 if url.scheme == "https" else 80)
+        addresses = await self._resolve(host, port)
+        # One bad address among good ones is no accident, so all are judged before the first is connected to.
+        for address in addresses:
+            check_address(address)
+        failure: httpx.TransportError | None = None
+        for address in addresses[:_MAX_ADDRESSES]:
+            try:
+                return await self._post_to(address, url, host, delivery)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                failure = error
+        raise failure or AddressRefusedError("the host has no address")
+
+    async def _post_to(self, address: str, url: httpx.URL, host: str, delivery: Delivery) -> int:
+        headers = {"Host": url.netloc.decode("ascii"), "Content-Type": "application/json", "User-Agent": self._agent}
+        headers |= self._signed(delivery)
+        async with (
+            self._open_client() as client,
+            # The certificate is judged for the host that the URL names, not for the address.
+            client.stream(
+                "POST",
+                url.copy_with(host=address),
+                content=delivery.body.encode("utf-8", "replace"),
+                headers=headers,
+                extensions={"sni_hostname": host},
+            ) as answer,
+        ):
+            # The body of the answer is of no interest, so however long it is, it is not read.
+            return answer.status_code
+
+    def _signed(self, delivery: Delivery) -> dict[str, str]:
+        at = parse_utc(delivery.tried_at)
+        headers = {"webhook-id": delivery.callback_id, "webhook-timestamp": str(int(at.timestamp()))}
+        if self._signers:
+            signatures = (signer.sign(delivery.callback_id, at, delivery.body) for signer in self._signers)
+            headers["webhook-signature"] = " ".join(signatures)
+        return headers
+
+
+def _client_of(context: ssl.SSLContext) -> OpenClient:
+    """Return what opens a client for one request: no connection is ever used for a second host of the same address."""
+    return lambda: httpx.AsyncClient(verify=context, timeout=_TIMEOUT, trust_env=False, follow_redirects=False)
