@@ -50,7 +50,7 @@ def test_a_virtual_day_of_a_worker_with_jitter_raises_nothing(book: Book, watch:
         beat(book)
         pause = dice.uniform(15, 45) + (dice.random() < 0.01) * 120
         while pause > 0:
-            step = min(5.0, pause)
+            step = min(10.0, pause)
             book.time.advance(step)
             pause -= step
             watch.look()

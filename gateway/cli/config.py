@@ -1,0 +1,64 @@
+"""`order-gateway config`: the settings in effect, and where each comes from."""
+
+import os
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+from dotenv import dotenv_values
+from pydantic import SecretStr
+from pydantic_settings import BaseSettings
+
+from gateway.cli.exits import EPILOG, CommandError, Exit
+from gateway.cli.options import JsonOption
+from gateway.cli.output import print_json, print_table
+from gateway.cli.settings import load_command_settings
+from gateway.settings import PREFIX, SettingsError, load_settings
+
+_ENV_FILE: Final = Path(".env")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=EPILOG)(config)
+
+
+def config(as_json_: JsonOption = False) -> None:
+    """Show every setting in effect here, and where it comes from. Tokens are never shown."""
+    try:
+        shown = dict(_settings(load_command_settings())) | dict(_settings(load_settings()))
+    except SettingsError as error:
+        raise CommandError(str(error), Exit.USAGE) from error
+    if as_json_:
+        print_json({name: {"value": value, "from": source} for name, (value, source) in shown.items()})
+    else:
+        print_table(("setting", "value", "from"), ((name, *rest) for name, rest in shown.items()), "no settings")
+
+
+def _settings(settings: BaseSettings) -> Iterator[tuple[str, tuple[str, str]]]:
+    environment = {name.upper() for name in os.environ}
+    in_file = _names_of(dotenv_values(_ENV_FILE, interpolate=False) if _ENV_FILE.exists() else {})
+    for field in type(settings).model_fields:
+        name = f"{PREFIX}{field.upper()}"
+        source = "environment" if name in environment else ".env" if name in in_file else "default"
+        yield name, (_text(getattr(settings, field)), source)
+
+
+def _names_of(values: Mapping[str, Any]) -> set[str]:
+    return {name.upper() for name in values}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, SecretStr):
+        return "(set)"
+    if isinstance(value, tuple):
+        if value and all(isinstance(part, SecretStr) for part in value):
+            return f"({len(value)} set)"
+        return ",".join(str(part) for part in value)
+    if isinstance(value, Enum):
+        return str(value.value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

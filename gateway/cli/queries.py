@@ -1,0 +1,166 @@
+"""`order-gateway queries` and `order-gateway catalog`: what was read from the account."""
+
+from typing import Annotated
+
+import typer
+from ordergateway.v1 import account_queries_pb2, catalog_pb2, orders_pb2
+
+from gateway.cli.connection import connected
+from gateway.cli.exits import EPILOG
+from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption
+from gateway.cli.output import as_json, list_as_json, print_fields, print_json, print_table, when, word
+from gateway.domain.queries import QueryKind, QueryStatus
+
+queries = typer.Typer(help="Look at account queries.", no_args_is_help=True)
+catalog = typer.Typer(help="Look at the order catalogue, and compare it with the tasks.", no_args_is_help=True)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(queries, name="queries", epilog=EPILOG)
+    app.add_typer(catalog, name="catalog", epilog=EPILOG)
+
+
+@queries.command("list", epilog=EPILOG)
+def list_queries(
+    status: Annotated[QueryStatus | None, typer.Option("--status", help="Only in this status.")] = None,
+    kind: Annotated[QueryKind | None, typer.Option("--kind", help="Only of this kind.")] = None,
+    limit: LimitOption = 50,
+    gateway: GatewayOption = None,
+    as_json_: JsonOption = False,
+) -> None:
+    """List account queries, the newest first."""
+    request = account_queries_pb2.ListQueriesRequest()
+    if status is not None:
+        request.status = account_queries_pb2.QueryStatus.Value(f"QUERY_STATUS_{status.name}")
+    if kind is not None:
+        request.kind = account_queries_pb2.QueryKind.Value(f"QUERY_KIND_{kind.name}")
+    with connected(gateway) as client:
+        found = client.pages(client.queries.ListQueries, request, "queries", limit)
+    if as_json_:
+        list_as_json("queries", found)
+        return
+    print_table(
+        ("query", "site", "kind", "status", "attempts", "held by", "filed", "updated", "error"),
+        (
+            (
+                query.query_id,
+                query.site,
+                word(account_queries_pb2.QueryKind, query.kind),
+                word(account_queries_pb2.QueryStatus, query.status),
+                str(query.attempts),
+                query.lease_owner,
+                when(query, "created_at"),
+                when(query, "updated_at"),
+                query.error.message,
+            )
+            for query in found
+        ),
+        "no queries",
+    )
+
+
+@queries.command(epilog=EPILOG)
+def show(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query_id.")],
+    gateway: GatewayOption = None,
+    as_json_: JsonOption = False,
+) -> None:
+    """Show one query with its result."""
+    request = account_queries_pb2.GetQueryRequest(query_id=query)
+    with connected(gateway) as client:
+        found = client.call(client.queries.GetQuery, request).query
+    if as_json_:
+        print_json(as_json(found))
+        return
+    print_fields(
+        (
+            ("query", found.query_id),
+            ("site", found.site),
+            ("kind", word(account_queries_pb2.QueryKind, found.kind)),
+            ("status", word(account_queries_pb2.QueryStatus, found.status)),
+            ("attempts", str(found.attempts)),
+            ("held by", found.lease_owner),
+            ("until", when(found, "lease_expires_at")),
+            ("filed", when(found, "created_at")),
+            ("updated", when(found, "updated_at")),
+            ("completed", when(found, "completed_at")),
+            ("params", found.params_json),
+            ("error", f"{found.error.code} {found.error.message}" if found.HasField("error") else ""),
+            ("result", found.result_json),
+        )
+    )
+
+
+@catalog.command("list", epilog=EPILOG)
+def list_orders(
+    site: SiteOption = "", limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: JsonOption = False
+) -> None:
+    """List the account's orders as the site showed them, the latest seen first."""
+    request = catalog_pb2.ListCatalogOrdersRequest(site=site)
+    with connected(gateway) as client:
+        found = client.pages(client.catalog.ListCatalogOrders, request, "orders", limit)
+    if as_json_:
+        list_as_json("orders", found)
+        return
+    print_table(
+        ("site", "order number", "shop", "ordered", "delivery", "order", "last seen"),
+        (
+            (
+                order.site,
+                order.order_number,
+                order.shop_name,
+                when(order, "order_date"),
+                order.delivery_status,
+                word(orders_pb2.OrderState, order.order_state),
+                when(order, "last_seen_at"),
+            )
+            for order in found
+        ),
+        "the catalogue is empty",
+    )
+
+
+@catalog.command(epilog=EPILOG)
+def discover(site: SiteOption = "", gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
+    """File a round of looking at the site now."""
+    with connected(gateway) as client:
+        done = client.call(client.catalog.Discover, catalog_pb2.DiscoverRequest(site=site))
+    if as_json_:
+        print_json(as_json(done))
+        return
+    print_fields(
+        (
+            ("query", done.query_id),
+            ("status", word(account_queries_pb2.QueryStatus, done.status)),
+            ("filed", "now" if done.created else "before; it is still under way"),
+        )
+    )
+
+
+@catalog.command(epilog=EPILOG)
+def discrepancies(
+    site: SiteOption = "", limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: JsonOption = False
+) -> None:
+    """List where tasks and the site's order list do not agree."""
+    request = catalog_pb2.ListDiscrepanciesRequest(site=site)
+    with connected(gateway) as client:
+        found = client.pages(client.catalog.ListDiscrepancies, request, "discrepancies", limit)
+    if as_json_:
+        list_as_json("discrepancies", found)
+        return
+    print_table(
+        ("kind", "site", "order number", "task", "found", "explanation"),
+        (
+            (
+                word(catalog_pb2.DiscrepancyKind, item.kind),
+                item.site,
+                item.order_number,
+                item.task_id,
+                when(item, "found_at"),
+                item.explanation,
+            )
+            for item in found
+        ),
+        "tasks and sites agree",
+    )

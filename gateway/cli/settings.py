@@ -1,0 +1,91 @@
+"""How the command line finds the gateway, and what it shows there: environment and `.env`, prefix RAKUTEN_."""
+
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from gateway.settings import PREFIX, Port, SettingsError, is_loopback, line_of
+
+_DEFAULT_PORT = 31110
+_TLS = {"grpc": False, "http": False, "grpcs": True, "https": True}
+
+
+def _first(value: object) -> object:
+    """Of a list kept for rotation the first token is shown to the gateway."""
+    if not isinstance(value, str):
+        return value
+    return next((part.strip() for part in value.split(",") if part.strip()), None)
+
+
+Token = Annotated[SecretStr | None, BeforeValidator(_first)]
+
+
+class Target:
+    """A gateway's address: `address` as host:port, and whether the way there is encrypted. Raises ValueError."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in _TLS or not parts.hostname or parts.path not in ("", "/") or parts.query:
+            raise ValueError("must look like grpc://host:port or grpcs://host:port")
+        self.tls = _TLS[parts.scheme]
+        self.host = parts.hostname
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        self.address = f"{host}:{_DEFAULT_PORT if parts.port is None else parts.port}"
+
+
+class CommandSettings(BaseSettings):
+    """Every setting of the commands that talk to a running gateway."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True
+    )
+
+    gateway_url: str = Field(
+        "",
+        description="Where the commands find the gateway: grpc://host:port or grpcs://host:port (TLS). Default: this "
+        "machine at RAKUTEN_GATEWAY_GRPC_PORT.",
+    )
+    gateway_grpc_port: Port = Field(31110, description="Port for gRPC; 0 takes a free one, told at start.")
+    operator_token: Token = Field(None, description="Tokens for operators; the commands show the first one.")
+    api_token: Token = Field(None, description="Tokens for every role; shown where no operator token is set.")
+    gateway_ca: Path | None = Field(
+        None, description="PEM file of the authority that signed the gateway's certificate. Default: the system's own."
+    )
+    operator_tls_cert: Path | None = Field(
+        None, description="PEM client certificate of the person, where the gateway asks for one."
+    )
+    operator_tls_key: Path | None = Field(None, description="PEM key of that client certificate.")
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if (self.operator_tls_cert is None) != (self.operator_tls_key is None):
+            raise ValueError(f"{PREFIX}OPERATOR_TLS_CERT and {PREFIX}OPERATOR_TLS_KEY must be set together")
+        return self
+
+    @property
+    def token(self) -> str | None:
+        """The token to show."""
+        shown = self.operator_token or self.api_token
+        return None if shown is None else shown.get_secret_value()
+
+    def target(self, url: str | None) -> Target:
+        """Return where to go; `url` comes before the settings. Raises SettingsError."""
+        wanted = url or self.gateway_url or f"grpc://127.0.0.1:{self.gateway_grpc_port}"
+        try:
+            target = Target(wanted)
+        except ValueError as error:
+            raise SettingsError(f"{PREFIX}GATEWAY_URL: {error}") from None
+        if self.token and not target.tls and not is_loopback(target.host):
+            raise SettingsError(f"the token would travel in plain text to {target.host}; use grpcs://")
+        return target
+
+
+def load_command_settings() -> CommandSettings:
+    """Read the settings. Raises SettingsError with one line for each setting that makes no sense."""
+    try:
+        return CommandSettings()
+    except ValidationError as error:
+        raise SettingsError("\n".join(line_of(problem["loc"], problem["msg"]) for problem in error.errors())) from None
