@@ -37,25 +37,26 @@ def main() -> int:
         progress.print(f"bench: the machine is busy (load {load:.1f} on {cores} cores); take the figures with care")
     folder = Path(tempfile.mkdtemp(prefix="order-gateway-bench-"))
     results = []
+    status = 0
     try:
         for name in arguments.scenarios or SCENARIOS:
             progress.print(f"{time.monotonic() - begun:5.0f} s  {name}")
             results += SCENARIOS[name](size, folder / name)
             shutil.rmtree(folder / name)
+        shutil.rmtree(folder)
+        progress.print(f"{time.monotonic() - begun:5.0f} s  done")
     except (ProgramError, RuntimeError) as error:
         progress.print(f"bench: {error}", markup=False)
         progress.print(f"bench: logs are in {folder}", markup=False)
-        return 1
+        status = 1
     except KeyboardInterrupt:
         progress.print("bench: interrupted")
-        return 130
-    shutil.rmtree(folder)
-    progress.print(f"{time.monotonic() - begun:5.0f} s  done")
+        status = 130
     if arguments.json:
         print(json.dumps({"quick": arguments.quick, "results": [result.as_json() for result in results]}, indent=2))
     else:
         show(results, Console(width=max(120, Console().width)))
-    return 0
+    return status
 
 
 if __name__ == "__main__":

@@ -166,16 +166,18 @@ async def idle(client: Client, count: float) -> dict[str, object]:
         while True:
             async with opening:
                 call = client.open_stream(f"waiter-{number:09d}")
-                waiting += isinstance(await call.read(), leases.LeaseOrdersResponse)
+                if isinstance(await call.read(), leases.LeaseOrdersResponse):
+                    waiting += 1
             if waiting == int(count):
                 everybody.set()
             while isinstance(await call.read(), leases.LeaseOrdersResponse):
                 pass
 
-    workers = [asyncio.create_task(worker(number)) for number in range(int(count))]
-    await everybody.wait()
-    print("waiting", flush=True)
-    await asyncio.gather(*workers)
+    async with asyncio.TaskGroup() as workers:
+        for number in range(int(count)):
+            workers.create_task(worker(number))
+        await everybody.wait()
+        print("waiting", flush=True)
     return {}
 
 
