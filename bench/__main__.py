@@ -54,7 +54,7 @@ def main() -> int:
         status = 130
     if arguments.json:
         print(json.dumps({"quick": arguments.quick, "results": [result.as_json() for result in results]}, indent=2))
-    else:
+    elif results:
         show(results, Console(width=max(120, Console().width)))
     return status
 
