@@ -1,0 +1,1 @@
+"""Callbacks: what is filed, how it is delivered, where it may not go."""
