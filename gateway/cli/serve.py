@@ -4,6 +4,7 @@ import asyncio
 import signal
 
 import typer
+import uvloop
 
 from gateway.cli.exits import EPILOG, CommandError, Exit
 from gateway.logs import set_up_logs
@@ -26,7 +27,9 @@ def serve() -> None:
     try:
         settings = load_settings()
         set_up_logs(settings.log_format, settings.log_level)
-        asyncio.run(_serve(settings))
+        # The same loop in C: an eighth less work a call (docs/benchmarks.md).
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(settings))
     except SettingsError as error:
         raise CommandError(str(error), Exit.USAGE) from error
     except DatabaseUnusableError as error:

@@ -91,7 +91,8 @@ class Desk(Generic[R, L]):
         self._hub = hub
         self._shelf = shelf
         self._heartbeat_seconds = heartbeat_seconds
-        self._wake = hub.subscribe(shelf.topic)
+        self._hints = hub.subscribe(shelf.topic)
+        self._wake = hub.subscribe(f"desk: {shelf.topic}")
         self._look_topic = f"look: {shelf.topic}"
         self._lines: dict[frozenset[str], dict[_Waiter[R, L], None]] = {}
         self._latest: dict[tuple[Hashable, frozenset[str]], _Waiter[R, L]] = {}
@@ -102,7 +103,7 @@ class Desk(Generic[R, L]):
 
     async def run(self) -> None:
         """Look every second whether something can be taken, in case a hint was lost; until the hub closes."""
-        with self._wake:
+        with self._hints, self._wake:
             while not self._hub.closing:
                 if self._lines:
                     await self._look()
@@ -159,19 +160,19 @@ class Desk(Generic[R, L]):
     async def _line(self, request: R) -> AsyncGenerator["_Waiter[R, L]"]:
         """Stand in line, with the lease already there if one can be had at once."""
         self._refuse_while_closing()
-        hints = self._wake.count
-        lease = await self._open(request)
         waiter: _Waiter[R, L] = _Waiter(request)
-        if lease is not None:
-            waiter.future.set_result(lease)
-        else:
-            self._refuse_while_closing()
-            self._supersede_former(waiter)
-            nobody_waited = not self._lines
-            self._lines.setdefault(frozenset(request.sites), {})[waiter] = None
-            if nobody_waited or self._wake.count != hints:
-                self._wake.wake()
+        self._supersede_former(waiter)
         try:
+            hints = self._wake.count
+            lease = await self._open(request)
+            if lease is not None:
+                waiter.future.set_result(lease)
+            self._refuse_while_closing()
+            if lease is None:
+                nobody_waited = not self._lines
+                self._lines.setdefault(frozenset(request.sites), {})[waiter] = None
+                if nobody_waited or self._wake.count != hints:
+                    self._wake.wake()
             yield waiter
         finally:
             self._leave(waiter)
@@ -184,7 +185,8 @@ class Desk(Generic[R, L]):
     def _supersede_former(self, waiter: "_Waiter[R, L]") -> None:
         """Let a process that waits anew get its lease here: its former stream may be a dead one not yet noticed.
 
-        The former stream goes on to its end without a lease, so that nobody who opens two of them spins.
+        This comes before the opening, which finds whatever the former stream was given until now. The former stream
+        goes on to its end without a lease, so that nobody who opens two of them spins.
         """
         process = self._shelf.process_of(waiter.request)
         if process is None:

@@ -7,7 +7,7 @@ of grpc's INTERNAL. What a fault says stays in the log; the caller sees only tha
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any, Final, NoReturn, TypeAlias
 
 import grpc
@@ -35,12 +35,13 @@ class Guard:
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
         self._running = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._call_ended = asyncio.Event()
 
     async def idle(self) -> None:
         """Wait until no call runs any more: the server's own stop does not wait for what handlers do at their end."""
-        await self._idle.wait()
+        while self._running:
+            self._call_ended.clear()
+            await self._call_ended.wait()
 
     def handler(self, method: Method) -> "Handler":
         """Return the handler of a method."""
@@ -48,27 +49,31 @@ class Guard:
 
     def _unary(self, method: Method) -> "Handler":
         async def serve(data: bytes, context: Context) -> Message:
-            with self._tracked():
-                try:
-                    call = self._admit(method.path, context)
-                    answer: Message = await method.serve(method.decode(data), call)
-                except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
-                    await _abort(context, method.path, error)
-                return answer
+            self._running += 1
+            try:
+                call = self._admit(method.path, context)
+                answer: Message = await method.serve(method.decode(data), call)
+            except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
+                await _abort(context, method.path, error)
+            finally:
+                self._end_call()
+            return answer
 
         return grpc.unary_unary_rpc_method_handler(serve, None, _encode)
 
     def _stream(self, method: Method) -> "Handler":
         async def serve(data: bytes, context: Context) -> AsyncIterator[Message]:
-            with self._tracked():
-                try:
-                    call = self._admit(method.path, context)
-                    with self._admission.waiting():
-                        async with contextlib.aclosing(method.serve(method.decode(data), call)) as answers:
-                            async for answer in answers:
-                                yield answer
-                except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
-                    await _abort(context, method.path, error)
+            self._running += 1
+            try:
+                call = self._admit(method.path, context)
+                with self._admission.waiting():
+                    async with contextlib.aclosing(method.serve(method.decode(data), call)) as answers:
+                        async for answer in answers:
+                            yield answer
+            except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
+                await _abort(context, method.path, error)
+            finally:
+                self._end_call()
 
         return grpc.unary_stream_rpc_method_handler(serve, None, _encode)
 
@@ -98,16 +103,9 @@ class Guard:
                 traceparent = value
         return self._admission.admit(path, authorization, traceparent)
 
-    @contextlib.contextmanager
-    def _tracked(self) -> Iterator[None]:
-        self._running += 1
-        self._idle.clear()
-        try:
-            yield
-        finally:
-            self._running -= 1
-            if not self._running:
-                self._idle.set()
+    def _end_call(self) -> None:
+        self._running -= 1
+        self._call_ended.set()
 
 
 def _encode(message: Message) -> bytes:

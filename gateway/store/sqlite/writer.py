@@ -28,6 +28,12 @@ from gateway.store.sqlite.transaction import SqliteTransaction
 
 LARGEST_GROUP: Final = 128
 
+SILENT_TURNS: Final = 4
+"""A group begins after so many turns of the event loop that brought no more; an idle loop turns in microseconds."""
+
+GATHER_SECONDS: Final = 0.005
+"""A group begins after this at the latest."""
+
 BUSY_SECONDS: Final = 2.0
 """How long a group waits for another program (a backup tool, a person with a shell) that has locked the file."""
 
@@ -60,6 +66,7 @@ class _Job:
 
 @dataclass(slots=True)
 class _Outcome:
+    now: Moment
     hints: set[str] = field(default_factory=set)
     afterwards: list[Callable[[], None]] = field(default_factory=list)
 
@@ -100,9 +107,8 @@ class GroupWriter:
         self._pending.append(job)
         self._drained.clear()
         if not self._busy:
-            # Not at once: what else this turn of the loop brings shall be in the same group.
             self._busy = True
-            self._loop.call_soon(self._begin)
+            self._gather_next()
         return job.future
 
     def follow(self, topic: str, follower: Follower) -> None:
@@ -115,6 +121,18 @@ class GroupWriter:
         await self._drained.wait()
         self._thread.shutdown()
         self._connection.close()
+
+    def _gather_next(self) -> None:
+        self._loop.call_soon(self._gather, 0, 0, self._loop.time() + GATHER_SECONDS)
+
+    def _gather(self, seen: int, silent_turns: int, until: float) -> None:
+        """Begin when the turns of the loop bring no more: under load a larger group shares one flush to disk."""
+        waiting = len(self._pending)
+        silent_turns = 0 if waiting > seen else silent_turns + 1
+        if silent_turns < SILENT_TURNS and waiting < LARGEST_GROUP and self._loop.time() < until:
+            self._loop.call_soon(self._gather, waiting, silent_turns, until)
+        else:
+            self._begin()
 
     def _begin(self) -> None:
         try:
@@ -135,13 +153,14 @@ class GroupWriter:
             job = self._pending.popleft()
             if not job.future.cancelled():
                 group.append(job)
-        outcome = _Outcome()
+        # One reading for the group: its operations become true together, with the commit.
+        outcome = _Outcome(self._clock.now())
         if error is None:
             try:
                 if not self._run_plainly(group, outcome):
                     self._roll_back()
                     self._connection.execute("BEGIN IMMEDIATE")
-                    outcome = self._run_apart(group)
+                    outcome = self._run_apart(group, outcome.now)
                 self._run_followers(outcome)
             except sqlite3.Error as failure:
                 error = failure
@@ -175,12 +194,12 @@ class GroupWriter:
                 callback()
             if outcome.hints:
                 self._publish(outcome.hints)
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it was, it is logged
             _log.exception("those who wait for a change could not be told")
 
     def _next(self) -> None:
         if self._pending:
-            self._loop.call_soon(self._begin)
+            self._gather_next()
         else:
             self._busy = False
             self._drained.set()
@@ -214,7 +233,7 @@ class GroupWriter:
         transaction = SqliteTransaction(self._connection, outcome.hints)
         try:
             for job in group:
-                job.result = job.run(transaction, self._clock.now())
+                job.result = job.run(transaction, outcome.now)
         except sqlite3.Error as error:
             if _code(error) in _WHOLE_GROUP_FAILS:
                 raise
@@ -223,9 +242,9 @@ class GroupWriter:
             return False
         return True
 
-    def _run_apart(self, group: list[_Job]) -> _Outcome:
+    def _run_apart(self, group: list[_Job], now: Moment) -> _Outcome:
         """Run the group with a savepoint around each operation, so that one that raises does not disturb the rest."""
-        outcome = _Outcome()
+        outcome = _Outcome(now)
         for job in group:
             job.result, job.error = self._run_in_savepoint(job.run, outcome)
         return outcome
@@ -245,7 +264,7 @@ class GroupWriter:
         hints: set[str] = set()
         self._connection.execute("SAVEPOINT operation")
         try:
-            result = run(SqliteTransaction(self._connection, hints), self._clock.now())
+            result = run(SqliteTransaction(self._connection, hints), outcome.now)
         except Exception as error:
             if isinstance(error, sqlite3.Error) and _code(error) in _WHOLE_GROUP_FAILS:
                 raise

@@ -1,9 +1,10 @@
 -- Orders: tasks, their leases, the mirror of reports, the history, and what watches over them.
 -- Times named *_at are fixed-width UTC text, for people; times named *_us are the service clock in microseconds, by
 -- which every deadline is judged (gateway/domain/moment.py).
+-- Rows are numbered in the order in which they came and nothing here is ever deleted, so a number is never used twice.
 
 CREATE TABLE tasks (
-    row INTEGER PRIMARY KEY AUTOINCREMENT,
+    row INTEGER PRIMARY KEY,
     task_id TEXT NOT NULL UNIQUE CHECK (length(task_id) BETWEEN 1 AND 128),
     site TEXT NOT NULL,
     intent_json TEXT NOT NULL,
@@ -86,7 +87,7 @@ CREATE TRIGGER leases_acknowledged_stay BEFORE DELETE ON leases WHEN old.acknowl
 BEGIN SELECT RAISE(ABORT, 'an acknowledged lease is never undone'); END;
 
 CREATE TABLE reports (
-    row INTEGER PRIMARY KEY AUTOINCREMENT,
+    row INTEGER PRIMARY KEY,
     task_id TEXT NOT NULL REFERENCES tasks (task_id),
     state TEXT NOT NULL CHECK (state IN
         ('created', 'in_cart', 'ordered', 'awaiting_payment', 'paid', 'shipped', 'delivered', 'cancelled')),
@@ -116,7 +117,7 @@ CREATE TABLE order_numbers (
 CREATE INDEX order_numbers_by_task ON order_numbers (task_id);
 
 CREATE TABLE events (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    sequence INTEGER PRIMARY KEY,
     occurred_at TEXT NOT NULL,
     subject TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -150,7 +151,7 @@ CREATE TABLE pauses (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE alerts (
-    alert_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    alert_id INTEGER PRIMARY KEY,
     kind TEXT NOT NULL,
     subject TEXT NOT NULL,
     message TEXT NOT NULL,
