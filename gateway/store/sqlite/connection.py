@@ -15,9 +15,11 @@ _BUSY_SECONDS: Final = 2.0
 def lock(path: Path) -> IO[str]:
     """Take the lock beside the database file for the life of the process; keep the returned file open.
 
+    The lock lies beside the file itself, so that a second name for it (a symbolic link) leads to the same lock.
     Raises DatabaseUnusableError if another process holds it or the folder cannot be written.
     """
-    lock_path = path.with_name(path.name + ".lock")
+    lock_path = path.resolve()
+    lock_path = lock_path.with_name(lock_path.name + ".lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         held = lock_path.open("a", encoding="ascii")

@@ -33,8 +33,9 @@ class Core:
     dispatcher: asyncio.Task[None]
     fatal: list[BaseException] = field(default_factory=list)
 
-    async def submit(self, task_id: str = "po-1", site: str = "rakuten") -> Submitted:
-        return await self.store.write(submit, self.policy, Submission(task_id, site, "{}", None), Actor("upstream"))
+    async def submit(self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}") -> Submitted:
+        wanted = Submission(task_id, site, intent_json, None)
+        return await self.store.write(submit, self.policy, wanted, Actor("upstream"))
 
     async def task(self, task_id: str = "po-1") -> Task:
         return await self.store.write(lambda tx, _now: get_task(tx, task_id))

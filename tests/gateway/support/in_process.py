@@ -19,6 +19,7 @@ def make_settings(folder: Path, **settings: Any) -> Settings:
     defaults: dict[str, Any] = {
         "sites": ("rakuten", "sandbox"),
         "gateway_db_path": folder / "gateway.db",
+        "backup_dir": folder / "backups",
         "gateway_grpc_port": 0,
         "gateway_port": 0,
         "sweep_interval_seconds": 3600,
