@@ -1,0 +1,185 @@
+"""What goes wrong, and when. Each run has a temper of its own: which faults it knows, and how often they strike."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from tests.simulation.gateway_machine import GatewayMachine
+from tests.simulation.network import CALM, Link, Weather
+from tests.simulation.people import Person
+from tests.simulation.trace import Trace
+from tests.simulation.worker_machine import WorkerMachine
+from worker.checkpoints import CheckpointName
+from worker.sandbox_shop.orders import Stage
+from worker.sandbox_shop.shop import Shop
+
+HOUR = 3600.0
+CHECKPOINTS = list(CheckpointName)
+
+
+class Faults:
+    """Strikes until it is told to stop; then everything is well again."""
+
+    def __init__(
+        self,
+        chance: random.Random,
+        gateway: GatewayMachine,
+        workers: list[WorkerMachine],
+        links: list[Link],
+        person: Person,
+        shop: Shop,
+        trace: Trace,
+    ) -> None:
+        self._chance = chance
+        self._gateway = gateway
+        self._workers = workers
+        self._links = links
+        self._person = person
+        self._shop = shop
+        self._trace = trace
+        self._errands: set[asyncio.Task[Any]] = set()
+        every = (
+            self._weather, self._cut, self._crash_gateway, self._crash_worker, self._freeze, self._slow_disk,
+            self._full_disk, self._failing_commit, self._step_clock, self._stop_worker, self._meddle, self._meddle,
+            self._fill_cart, self._change_price, self._advance_order, self._pause, self._reboot_gateway,
+        )  # fmt: skip
+        rate = chance.choice((0.3, 0.5, 0.8))
+        self.known: list[Callable[[], None]] = [fault for fault in every if chance.random() < rate]
+        self._gap = chance.choice((4.0, 12.0, 30.0))
+        self._fuse_chance = chance.choice((0.0, 0.3, 0.7))
+
+    def fuse(self, longest: int) -> int | None:
+        """After how many points the next incarnation loses its power."""
+        if self._chance.random() >= self._fuse_chance:
+            return None
+        return self._chance.randint(1, self._chance.choice((20, 100, longest)))
+
+    def start_worker(self, worker: WorkerMachine) -> None:
+        checkpoint = self._chance.choice(CHECKPOINTS) if self._chance.random() < self._fuse_chance else None
+        worker.start(self.fuse(400), checkpoint)
+
+    async def run(self, seconds: float) -> None:
+        """Strikes for that long; starts again what has lost its power, after a while."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while loop.time() < end:
+            await asyncio.sleep(self._chance.uniform(0.2, self._gap))
+            if not self._gateway.is_up and self._chance.random() < 0.4:
+                self._gateway.start(self.fuse(300))
+            for worker in self._workers:
+                if not worker.is_up and self._chance.random() < 0.3:
+                    self.start_worker(worker)
+            if self.known:
+                self._chance.choice(self.known)()
+
+    def heal(self) -> None:
+        """The faults are over; what is down comes up."""
+        self._trace("world", "everything heals")
+        for errand in self._errands:
+            errand.cancel()
+        for link in self._links:
+            link.weather, link.cut_until = CALM, 0.0
+        for machine in (self._gateway, *self._workers):
+            machine.disk.full, machine.disk.slow, machine.disk.fail_commit = False, 0.0, 0.0
+        for worker in self._workers:
+            worker.fatal_checkpoint = None
+            if worker.process is not None and worker.process.frozen:
+                worker.process.thaw()
+        for machine in (self._gateway, *self._workers):
+            if machine.process is not None:
+                machine.process.fuse = None
+        self.keep_up()
+
+    def keep_up(self) -> None:
+        """Starts whatever is down."""
+        for machine in (self._gateway, *self._workers):
+            if not machine.is_up:
+                machine.start()
+
+    def _worker(self) -> WorkerMachine:
+        return self._chance.choice(self._workers)
+
+    def _weather(self) -> None:
+        link = self._chance.choice(self._links)
+        bad = self._chance.choice((0.02, 0.1, 0.3))
+        draw = self._chance.random
+        link.weather = Weather(
+            slow=draw() * bad, lost_request=draw() * bad, lost_answer=draw() * bad, duplicate=draw() * bad,
+            longest=self._chance.choice((1.0, 5.0, 12.0)),
+        )  # fmt: skip
+        if self._chance.random() < 0.2:
+            link.weather = CALM
+        self._trace("network", f"{link.name}: {link.weather}")
+
+    def _cut(self) -> None:
+        link = self._chance.choice(self._links)
+        seconds = self._chance.choice((3.0, 20.0, 90.0)) * self._chance.random()
+        link.cut_until = link.loop.time() + seconds
+        self._trace("network", f"{link.name}: cut for {seconds:.1f} s")
+        self._trace.count("cuts")
+
+    def _crash_gateway(self) -> None:
+        if self._gateway.process is not None:
+            self._gateway.process.fuse = self._chance.randint(1, 12)
+
+    def _reboot_gateway(self) -> None:
+        self._gateway.power_off()
+        self._gateway.boots += 1
+        self._trace("gateway", "its machine is rebooted")
+
+    def _crash_worker(self) -> None:
+        worker = self._worker()
+        if worker.process is not None:
+            worker.process.fuse = self._chance.randint(1, 40)
+
+    def _freeze(self) -> None:
+        self._worker().freeze(self._chance.choice((5.0, 30.0, 60.0, 150.0)) * self._chance.random())
+
+    def _stop_worker(self) -> None:
+        self._worker().stop()
+
+    def _machine(self) -> Any:
+        return self._chance.choice([self._gateway, *self._workers])
+
+    def _slow_disk(self) -> None:
+        self._machine().disk.slow = self._chance.choice((0.0, 0.1, 0.4))
+
+    def _full_disk(self) -> None:
+        machine = self._machine()
+        machine.disk.full = not machine.disk.full
+        self._trace("world", f"the disk of {getattr(machine, 'name', 'gateway')} is full: {machine.disk.full}")
+        self._trace.count("full disks")
+
+    def _failing_commit(self) -> None:
+        self._gateway.disk.fail_commit = self._chance.choice((0.0, 0.03))
+
+    def _step_clock(self) -> None:
+        machine = self._machine()
+        machine.wall_offset += self._chance.choice((-HOUR, -60.0, -5.0, 5.0, 60.0, HOUR))
+        self._trace("world", f"the wall clock of {getattr(machine, 'name', 'gateway')} is set by {machine.wall_offset}")
+
+    def _meddle(self) -> None:
+        self._send(self._person.meddle())
+
+    def _pause(self) -> None:
+        self._send(self._person.pause(self._chance.uniform(5, 60)))
+
+    def _fill_cart(self) -> None:
+        """Somebody uses the account on a phone."""
+        self._shop.add_to_cart("buyer@sandbox.example", "sencha-100g", None, (), 1)
+        self._trace("shop", "somebody put something into the cart")
+
+    def _change_price(self) -> None:
+        product = self._shop.products[self._chance.choice(("sencha-100g", "tshirt-basic"))]
+        product.price_yen = self._chance.choice((product.price_yen, product.price_yen * 3, 1_080, 1_980))
+
+    def _advance_order(self) -> None:
+        for order in self._shop.orders.values():
+            if order.stage not in (Stage.DELIVERED, Stage.CANCELLED) and self._chance.random() < 0.3:
+                self._shop.advance(order)
+
+    def _send(self, errand: Any) -> None:
+        task = asyncio.ensure_future(errand)
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)

@@ -1,0 +1,178 @@
+"""The gateway's machine: its disk, its clocks, and the process on it, wired as gateway.main does."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from gateway.api.admission import Admission
+from gateway.api.auth import EVERY_ROLE, Authenticator
+from gateway.api.call import methods_of
+from gateway.api.grpc.guard import Guard
+from gateway.api.services.operations import OperationsService
+from gateway.api.services.order_leases import OrderLeaseService
+from gateway.api.services.orders import OrderService
+from gateway.clock import SystemTime, load_clock
+from gateway.domain.models import LeaseScope, Policy
+from gateway.orders.start import resume_after_start
+from gateway.store.sqlite.engine import open_database
+from gateway.sweeps.alerts import AlertSweep
+from gateway.sweeps.expire import ExpireSweep
+from gateway.sweeps.sweep import Sweep, run_sweep
+from gateway.sweeps.wake import WakeSweep
+from gateway.waiting.hub import Hub
+from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
+from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
+from tests.simulation.loop import Process, VirtualLoop
+from tests.simulation.store import Disk, SimGroupWriter, SimStore
+from tests.simulation.trace import Trace
+from tests.simulation.wire import Server
+
+POLICY = Policy(
+    sites=("sandbox",),
+    scope=LeaseScope.GLOBAL,
+    lease_ttl=timedelta(seconds=40),
+    acknowledge_within=timedelta(seconds=12),
+    longest_wait=timedelta(seconds=20),
+    permit_ttl=timedelta(seconds=10),
+    permit_settle=timedelta(seconds=90),
+    max_intent_bytes=64 * 1024,
+    worker_offline_after=timedelta(seconds=60),
+    task_unclaimed_after=timedelta(seconds=120),
+)
+"""The real policy at about a tenth of its times, in the same order of size."""
+
+BEGINNING = datetime(2026, 7, 27, 9, 0, tzinfo=UTC)
+SWEEP_SECONDS = 5.0
+START_SECONDS = 0.5
+
+
+class OrderedHub(Hub):
+    """Publishes in alphabetical order, so that a run does not depend on the hashes of texts."""
+
+    def publish(self, topics: Any) -> None:
+        super().publish(sorted(topics))
+
+
+class GatewayMachine:
+    """Starts the gateway, loses its power, starts it again."""
+
+    def __init__(
+        self,
+        loop: VirtualLoop,
+        folder: Path,
+        chance: random.Random,
+        trace: Trace,
+        on_commit: Callable[[Any, float], None],
+    ) -> None:
+        self.loop = loop
+        self.path = folder / "gateway.db"
+        self.disk = Disk(chance)
+        self.server = Server()
+        self.process: Process | None = None
+        self.wall_offset = 0.0
+        self.boots = 1
+        self._chance = chance
+        self._trace = trace
+        self._on_commit = on_commit
+        self._store: SimStore | None = None
+        self._tokens = 0
+
+    @property
+    def is_up(self) -> bool:
+        return self.process is not None and self.process.alive
+
+    def machine_time(self) -> SystemTime:
+        def wall() -> datetime:
+            return BEGINNING + timedelta(seconds=self.loop.time() + self.wall_offset)
+
+        return SystemTime(f"boot-{self.boots}", lambda: round(self.loop.time() * 1_000_000), wall)
+
+    def start(self, fuse: int | None = None) -> None:
+        """Starts the process; its power fails after that many points."""
+        self.process = process = Process(self.loop, "gateway", fuse)
+        process.on_death.append(self._on_death)
+        self.server.process, self.server.handlers = process, {}
+        self._trace("gateway", f"starts (fuse {fuse})")
+        process.spawn(self._run(process))
+
+    def power_off(self) -> None:
+        if self.process is not None:
+            self.process.power_off()
+
+    def _on_death(self) -> None:
+        assert self.process is not None
+        self._trace("gateway", f"loses power at {self.process.last_point}")
+        self._trace.count("gateway crashes")
+        self.server.handlers = {}
+        if self._store is not None:
+            self._store.cut_off()
+            self._store = None
+
+    async def _run(self, process: Process) -> None:
+        await process.point("gateway: start")
+        hub = OrderedHub()
+        database = open_database(self.path)
+        clock = load_clock(database.transaction(), self.machine_time())
+        writer = SimGroupWriter(
+            database.writing,
+            clock,
+            hub.publish,
+            lambda _error: process.power_off(),
+            process=process,
+            disk=self.disk,
+            on_commit=self._on_commit,
+        )
+        store = self._store = SimStore(database, clock, writer, self.disk, self._chance)
+        try:
+            await store.write(
+                resume_after_start, POLICY, clock_continues=clock.continues, wall_utc=clock.wall_utc()
+            )
+            await store.write(clock.save)
+        except Exception as error:  # noqa: BLE001 -- a gateway that cannot start ends
+            self._trace("gateway", f"cannot start: {error}")
+            process.last_point = "a start that failed"
+            process.power_off()
+            return
+        desk = LeaseDesk(store, hub, OrderShelf(POLICY, self._token))
+        wake = WakeSweep(store, hub)
+        wake.interval = SWEEP_SECONDS
+        sweeps: list[Sweep] = [
+            ExpireSweep(store, SWEEP_SECONDS, clock.save),
+            wake,
+            AlertSweep(store, POLICY, SWEEP_SECONDS * 4, has_webhook=False),
+        ]
+        for work in (desk.run(), *map(run_sweep, sweeps)):
+            process.spawn(work)
+        self.server.handlers = self._handlers(store, hub, desk)
+        self._trace("gateway", "is up")
+
+    def _handlers(self, store: SimStore, hub: Hub, desk: LeaseDesk) -> dict[str, Any]:
+        guard = Guard(Admission(Authenticator({"api": (EVERY_ROLE, ["secret"])})))
+        offered = (
+            (orders_pb2.DESCRIPTOR.services_by_name["OrderService"], OrderService(store, hub, POLICY, self._token)),
+            (
+                order_leases_pb2.DESCRIPTOR.services_by_name["OrderLeaseService"],
+                OrderLeaseService(store, desk, POLICY, self._token),
+            ),
+            (
+                operations_pb2.DESCRIPTOR.services_by_name["OperationsService"],
+                OperationsService(store, POLICY, _no_backup),
+            ),
+        )
+        return {
+            method.path: guard.handler(method)
+            for descriptor, service in offered
+            for method in methods_of(service, descriptor)
+        }
+
+    def _token(self) -> str:
+        self._tokens += 1
+        return f"token-{self._tokens:037d}"
+
+
+async def _no_backup() -> Any:
+    await asyncio.sleep(0)
+    raise NotImplementedError

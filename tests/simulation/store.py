@@ -1,0 +1,138 @@
+"""The gateway's database in a simulation: the real group writer on a real SQLite file, its disk slow, full or failing.
+
+Power can fail before BEGIN, after the operations, before COMMIT, and after COMMIT before the answers. Concurrent writes
+may overtake each other on their way to the writer: the port promises no order.
+"""
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from gateway.domain.moment import Clock
+from gateway.store.port import Follower, StoreUnavailableError
+from gateway.store.sqlite.connection import open_reader
+from gateway.store.sqlite.engine import Database
+from gateway.store.sqlite.transaction import SqliteTransaction
+from gateway.store.sqlite.writer import GroupWriter
+from tests.simulation.loop import Process
+
+
+class Disk:
+    """The state of a machine's disk."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.full = False
+        self.slow = 0.0
+        self.fail_commit = 0.0
+        self._chance = chance
+
+    def latency(self) -> float:
+        """Seconds that a flush takes."""
+        if self.slow and self._chance.random() < self.slow:
+            return self._chance.uniform(0.1, 4.0)
+        return 0.0005
+
+    def commit_fails(self) -> bool | None:
+        """None: it does not; else whether the data got to the disk all the same."""
+        if self.fail_commit and self._chance.random() < self.fail_commit:
+            return self._chance.random() < 0.5
+        return None
+
+
+def full_disk() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    return error
+
+
+class SimGroupWriter(GroupWriter):
+    """The production writer; only its thread is replaced by virtual time."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        publish: Callable[[set[str]], None],
+        on_fatal: Callable[[BaseException], None],
+        *,
+        process: Process,
+        disk: Disk,
+        on_commit: Callable[[sqlite3.Connection, float], None],
+    ) -> None:
+        super().__init__(connection, clock, publish, on_fatal)
+        self._process = process
+        self._disk = disk
+        self._on_commit = on_commit
+        self._ran_at = 0.0
+        self._changes = connection.total_changes
+
+    def _begin(self) -> None:
+        if not self._process.burns("store: before BEGIN"):
+            self._ran_at = self._loop.time()
+            super()._begin()
+
+    def _in_thread(
+        self, work: Callable[[], sqlite3.Error | None], then: Callable[[sqlite3.Error | None], None]
+    ) -> None:
+        if not self._process.burns("store: after the operations"):
+            self._loop.call_later(self._disk.latency(), self._flush, work, then)
+
+    def _flush(self, work: Callable[[], sqlite3.Error | None], then: Callable[[sqlite3.Error | None], None]) -> None:
+        if self._process.burns("store: before COMMIT"):
+            return
+        if self._disk.full and self._connection.total_changes != self._changes:
+            then(full_disk())
+            return
+        reached = self._disk.commit_fails()
+        if reached is False:
+            self._connection.execute("ROLLBACK")
+        error = work() if reached is not False else None
+        if reached is not False and error is None:
+            self._on_commit(self._connection, self._ran_at)
+        self._changes = self._connection.total_changes
+        if reached is not None:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        if not self._process.burns("store: after COMMIT"):
+            then(error)
+
+
+class SimStore:
+    """Implements the port `Store`."""
+
+    def __init__(
+        self, database: Database, clock: Clock, writer: SimGroupWriter, disk: Disk, chance: random.Random
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._writer = writer
+        self._reading = open_reader(database.path)
+        self._disk = disk
+        self._chance = chance
+
+    async def write(self, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if self._disk.slow and self._chance.random() < self._disk.slow:
+            await asyncio.sleep(self._chance.uniform(0.0, 5.0))
+        return await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
+
+    def follow(self, topic: str, follower: Follower) -> None:
+        self._writer.follow(topic, follower)
+
+    async def read(self, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            self._reading.execute("BEGIN")
+            try:
+                return operation(SqliteTransaction(self._reading), self._clock.now(), *args, **kwargs)
+            finally:
+                self._reading.execute("ROLLBACK")
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailableError(str(error)) from error
+
+    def cut_off(self) -> None:
+        """The process is gone: what was not committed is gone with it."""
+        self._writer._thread.shutdown()
+        self._reading.close()
+        self._database.writing.close()
+        self._database.lock.close()

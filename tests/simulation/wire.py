@@ -1,0 +1,207 @@
+"""gRPC without sockets: the worker's real client and the gateway's real guard with a simulated network between them."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+from grpc.aio import AioRpcError, Metadata
+
+from tests.simulation.loop import Process
+from tests.simulation.network import Link
+
+DETECTION = (0.05, 25.0)
+"""Seconds after which a server learns that its client has gone."""
+
+
+class Aborted(Exception):  # noqa: N818 -- what grpc calls it
+    """A call ended with a status by the server."""
+
+    def __init__(self, code: grpc.StatusCode, words: str, trailing: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(words)
+        self.code, self.words, self.trailing = code, words, trailing
+
+
+class ServerContext:
+    """The part of grpc's context that the guard uses."""
+
+    def __init__(self, metadata: Sequence[tuple[str, Any]]) -> None:
+        self._metadata = metadata
+
+    def invocation_metadata(self) -> Sequence[tuple[str, Any]]:
+        return self._metadata
+
+    async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> None:
+        raise Aborted(code, details, trailing_metadata)
+
+
+def rpc_error(code: grpc.StatusCode, words: str, trailing: Sequence[tuple[str, Any]] = ()) -> AioRpcError:
+    return AioRpcError(code, Metadata(), Metadata(*trailing), words)
+
+
+def unavailable(words: str) -> AioRpcError:
+    return rpc_error(grpc.StatusCode.UNAVAILABLE, words)
+
+
+class Server:
+    """The gateway's side of the wire: its process while it is up, and the handlers it serves."""
+
+    def __init__(self) -> None:
+        self.process: Process | None = None
+        self.handlers: dict[str, Any] = {}
+
+    @property
+    def is_up(self) -> bool:
+        return self.process is not None and self.process.alive and bool(self.handlers)
+
+
+class Channel:
+    """A channel of grpc.aio over a link, as far as stubs use it. `on_send` sees every request that is sent."""
+
+    def __init__(
+        self,
+        link: Link,
+        server: Server,
+        chance: random.Random,
+        on_send: Callable[[str, Message], None] = lambda _path, _request: None,
+    ) -> None:
+        self._link = link
+        self._server = server
+        self._chance = chance
+        self._on_send = on_send
+
+    def unary_unary(self, path: str, request_serializer: Any, response_deserializer: Any, **_: Any) -> Any:
+        async def call(request: Message, *, metadata: Any = None, timeout: float | None = None) -> Any:  # noqa: ASYNC109
+            self._on_send(path, request)
+            return response_deserializer(await self._unary(path, request_serializer(request), metadata, timeout))
+
+        return call
+
+    def unary_stream(self, path: str, request_serializer: Any, response_deserializer: Any, **_: Any) -> Any:
+        def call(request: Message, *, metadata: Any = None, timeout: float | None = None) -> "StreamCall":
+            del timeout  # the client bounds each silence by itself
+            self._on_send(path, request)
+            return StreamCall(
+                self._link, self._server, self._chance, path, request_serializer(request), metadata, response_deserializer
+            )
+
+        return call
+
+    async def _unary(self, path: str, data: bytes, metadata: Any, seconds: float | None) -> bytes:
+        answer = self._link.loop.create_future()
+        served: list[asyncio.Task[Any]] = []
+
+        def serve(back: Callable[[Any], None]) -> None:
+            server = self._server
+            if not server.is_up or server.process is None:
+                back(unavailable("connection refused"))
+                return
+            dead = unavailable("the connection was closed")
+            self._link.break_on_death(
+                server.process, lambda: None if answer.done() else answer.set_exception(dead)
+            )
+            served.append(server.process.spawn(_serve(server.handlers[path], data, metadata, back)))
+
+        self._link.roundtrip(serve, answer, unavailable)
+        try:
+            async with asyncio.timeout(seconds):
+                result: bytes = await answer
+                return result
+        except TimeoutError:
+            raise rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, "deadline exceeded") from None
+        finally:
+            if not answer.done() or answer.cancelled():
+                self._link.later(self._chance.uniform(*DETECTION), lambda: [task.cancel() for task in served] and None)
+
+
+async def _serve(handler: Any, data: bytes, metadata: Any, back: Callable[[Any], None]) -> None:
+    try:
+        answer = await handler.unary_unary(data, ServerContext(tuple(metadata or ())))
+        back(answer.SerializeToString())
+    except Aborted as aborted:
+        back(rpc_error(aborted.code, aborted.words, aborted.trailing))
+
+
+class StreamCall:
+    """A server stream: messages in order; a lost one breaks it."""
+
+    def __init__(
+        self,
+        link: Link,
+        server: Server,
+        chance: random.Random,
+        path: str,
+        data: bytes,
+        metadata: Any,
+        deserialize: Callable[[bytes], Any],
+    ) -> None:
+        self._link = link
+        self._chance = chance
+        self._deserialize = deserialize
+        self._arrived: asyncio.Queue[Any] = asyncio.Queue()
+        self._next_at = 0.0
+        self._broken = False
+        self._serving: asyncio.Task[Any] | None = None
+
+        def arrive() -> None:
+            if self._broken:
+                return
+            if not server.is_up or server.process is None:
+                self._break("connection refused")
+                return
+            link.break_on_death(server.process, lambda: self._break("the connection was closed"))
+            self._serving = server.process.spawn(self._serve(server.handlers[path], data, metadata))
+
+        link.carry("request", arrive, lambda: self._break("the request was lost"))
+
+    async def _serve(self, handler: Any, data: bytes, metadata: Any) -> None:
+        try:
+            async for message in handler.unary_stream(data, ServerContext(tuple(metadata or ()))):
+                self._send(message.SerializeToString())
+            self._send(None)
+        except Aborted as aborted:
+            self._send(rpc_error(aborted.code, aborted.words, aborted.trailing))
+
+    def _send(self, message: Any) -> None:
+        self._next_at = max(self._link.loop.time(), self._next_at) + 0.0001
+
+        def lost() -> None:
+            self._break("the stream was broken")
+
+        def arrive() -> None:
+            if not self._broken:
+                self._arrived.put_nowait(message)
+
+        self._next_at = max(self._next_at, self._link.loop.time() + self._link.delay())
+        self._link.carry("answer", arrive, lost, after=self._next_at)
+
+    def _break(self, words: str) -> None:
+        if not self._broken:
+            self._broken = True
+            self._arrived.put_nowait(unavailable(words))
+            self._tell_server()
+
+    def _tell_server(self) -> None:
+        self._link.later(
+            self._chance.uniform(*DETECTION) if self._chance.random() < 0.3 else 0.01,
+            lambda: self._serving and self._serving.cancel() and None,
+        )
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._messages()
+
+    async def _messages(self) -> AsyncIterator[Any]:
+        while True:
+            message = await self._arrived.get()
+            if message is None:
+                return
+            if isinstance(message, Exception):
+                raise message
+            yield self._deserialize(message)
+
+    def cancel(self) -> None:
+        if not self._broken:
+            self._broken = True
+            self._tell_server()
