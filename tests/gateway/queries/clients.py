@@ -216,9 +216,9 @@ class OverRest:
 
     async def discrepancies(self, kind: str | None = None) -> list[dict[str, Any]]:
         params = {} if kind is None else {"kind": kind}
-        items: list[dict[str, Any]] = _data(
-            await self.client.get("/api/account/orders/discrepancies", params=params)
-        )["items"]
+        items: list[dict[str, Any]] = _data(await self.client.get("/api/account/orders/discrepancies", params=params))[
+            "items"
+        ]
         return items
 
     async def _post(self, path: str, body: str) -> dict[str, Any]:

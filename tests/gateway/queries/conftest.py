@@ -44,6 +44,12 @@ def grpc_queries(gateway: RunningGateway) -> OverGrpc:
     return OverGrpc(gateway.api.channel)
 
 
+@pytest.fixture
+def swept_grpc(sweeping: RunningGateway) -> OverGrpc:
+    """The contract's own services of `sweeping`."""
+    return OverGrpc(sweeping.api.channel)
+
+
 async def _client(gateway: RunningGateway, transport: str) -> AsyncIterator[Queries]:
     if transport == "grpc":
         yield OverGrpc(gateway.api.channel)
