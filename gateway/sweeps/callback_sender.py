@@ -64,7 +64,9 @@ class CallbackSender:
             return Outcome(taken=False, told=f"not sent: {error}")
         except OSError as error:
             return Outcome(taken=False, told=f"not sent: the host {error.strerror or error}")
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError):
+            return Outcome(taken=False, told="not sent: the URL cannot be used")
+        except httpx.HTTPError as error:
             return Outcome(taken=False, told=f"no answer: {type(error).__name__}")
         redirect = ", redirects are not followed" if 300 <= status < 400 else ""  # noqa: PLR2004 - HTTP's classes
         return Outcome(taken=200 <= status < 300, told=f"the receiver answered {status}{redirect}")  # noqa: PLR2004

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +32,8 @@ class Receiver:
     """What came in, and what to do about it.
 
     `answer`: a status; None closes the connection without a word, after everything was read. While `hangs` is set,
-    nothing is answered at all. `endless`: the answer's body never ends. `came` is set by each request.
+    nothing is answered at all. `endless`: the answer's body never ends. `came` is set by each request,
+    `cut_off` when the client has gone before the end.
     """
 
     answer: int | None = 204
@@ -42,7 +43,7 @@ class Receiver:
     received: list[Received] = field(default_factory=list)
     came: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
-    cut_off: int = 0
+    cut_off: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def url(self) -> str:
@@ -77,7 +78,8 @@ class Receiver:
                     writer.write(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
                     await writer.drain()
                 await writer.drain()
-        self.cut_off += self.endless
+        if self.endless:
+            self.cut_off.set()
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
@@ -111,3 +113,10 @@ async def receiving(receiver: Receiver, *, tls: ssl.SSLContext | None = None, po
 
 def _forget(running: set[asyncio.Task[Any]]) -> Callable[[asyncio.Task[Any]], None]:
     return running.discard
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something that gives no signal holds."""
+    async with asyncio.timeout(10):
+        while not await holds():  # noqa: ASYNC110 - what is waited for is another process's, or a database's
+            await asyncio.sleep(0.01)

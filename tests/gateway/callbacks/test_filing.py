@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gateway.callbacks.outbox import next_due
 from gateway.domain.json_writing import dump
 from gateway.domain.models import Reported
 from gateway.domain.refusals import Refusal
@@ -25,9 +26,9 @@ def types(courier: Courier) -> list[str]:
     return [row["type"] for row in courier.filed()]
 
 
-def leased(courier: Courier) -> "object":
+def leased(courier: Courier) -> None:
     courier.file(URL)
-    return courier.book.take()
+    courier.book.take()
 
 
 def end(status: TaskStatus) -> Callable[[Courier, Person], None]:
@@ -108,8 +109,6 @@ def test_what_is_sent_is_the_documented_task_detail_as_it_was_then(courier: Cour
     at = courier.book.clock.now().utc
     courier.book.time.advance(60)
     person.resolve(TaskStatus.SUCCEEDED)
-    from gateway.callbacks.outbox import next_due
-
     delivery = courier.book.run(next_due, "http://127.0.0.1:9")
     assert delivery is not None
     assert delivery.body == dump({"type": "order.needs_human", "timestamp": at, "data": then})
