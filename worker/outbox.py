@@ -70,14 +70,17 @@ class Outbox:
         more = self._more[task_id]
         try:
             while True:
-                more.clear()
-                report = await self._journal.next_report(task_id)
-                if report is not None:
-                    await self._deliver_one(report, backoff)
-                elif not more.is_set():
-                    return
-        except Exception:
-            log.exception("the delivery of reports broke off", extra={"task_id": task_id})
+                try:
+                    more.clear()
+                    report = await self._journal.next_report(task_id)
+                    if report is not None:
+                        await self._deliver_one(report, backoff)
+                    elif not more.is_set():
+                        return
+                except Exception:
+                    # For example a full disk: what came of a report cannot be written down. It is sent again.
+                    log.exception("the delivery of reports was disturbed", extra={"task_id": task_id})
+                    await self._clock.sleep(backoff.delay())
         finally:
             del self._deliveries[task_id], self._more[task_id]
 

@@ -181,7 +181,9 @@ class Auditor:
         if undone.number > 1:
             task.let_go_by_person = True  # it is where the person had put it
 
-    def _on_acknowledge(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
+    def _on_acknowledge(
+        self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float
+    ) -> None:
         task.lease.acknowledged = True
         task.lease.deadline = ran_at + TTL
 
@@ -204,7 +206,9 @@ class Auditor:
     def _on_expire(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
         self._end(task, "restart" if "restart" in event["reason"] else "expire", ran_at)
 
-    def _on_expire_now(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
+    def _on_expire_now(
+        self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float
+    ) -> None:
         self._end(task, "expire_now", ran_at)
 
     def _on_requeue(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
@@ -212,7 +216,9 @@ class Auditor:
             self.broken(f"{task_id}: requeued by {event['actor']}")
         task.let_go_by_person = True
 
-    def _on_withdraw(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
+    def _on_withdraw(
+        self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float
+    ) -> None:
         task.let_go_by_person = False
 
     def _on_permit(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
@@ -225,7 +231,9 @@ class Auditor:
             self.broken(f"{task_id}: a permit though a report tells of an order")
         look = details.get("verification") or {}
         if lease.number > 1:
-            fine = look.get("verdict") == "not_ordered" and look.get("window_fully_covered") and look.get("evidence_ref")
+            fine = (
+                look.get("verdict") == "not_ordered" and look.get("window_fully_covered") and look.get("evidence_ref")
+            )
             if not fine:
                 self.broken(f"{task_id}: a permit for a recovered task without a verification: {look}")
             else:

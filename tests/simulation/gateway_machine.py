@@ -127,9 +127,7 @@ class GatewayMachine:
         )
         store = self._store = SimStore(database, clock, writer, self.disk, self._chance)
         try:
-            await store.write(
-                resume_after_start, POLICY, clock_continues=clock.continues, wall_utc=clock.wall_utc()
-            )
+            await store.write(resume_after_start, POLICY, clock_continues=clock.continues, wall_utc=clock.wall_utc())
             await store.write(clock.save)
         except Exception as error:  # noqa: BLE001 -- a gateway that cannot start ends
             self._trace("gateway", f"cannot start: {error}")

@@ -100,9 +100,7 @@ class Upstream:
 class Person:
     """Looks at what is stuck and decides; states only what the shop shows."""
 
-    def __init__(
-        self, channel: Channel, chance: random.Random, auditor: Auditor, shop: Shop, trace: Trace
-    ) -> None:
+    def __init__(self, channel: Channel, chance: random.Random, auditor: Auditor, shop: Shop, trace: Trace) -> None:
         self._operations: Any = OperationsServiceStub(channel)  # type: ignore[arg-type]
         self._orders: Any = OrderServiceStub(channel)  # type: ignore[arg-type]
         self._chance = chance

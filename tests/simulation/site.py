@@ -37,7 +37,11 @@ T = TypeVar("T")
 ORIGIN = "http://shop.test"
 ACCOUNT = "buyer@sandbox.example"
 TIMEOUT = 8.0
-_STAGES = {Stage.SHIPPED: OrderState.SHIPPED, Stage.DELIVERED: OrderState.DELIVERED, Stage.CANCELLED: OrderState.CANCELLED}
+_STAGES = {
+    Stage.SHIPPED: OrderState.SHIPPED,
+    Stage.DELIVERED: OrderState.DELIVERED,
+    Stage.CANCELLED: OrderState.CANCELLED,
+}
 _PAYMENTS = {
     PaymentState.UNPAID: OrderState.ORDERED,
     PaymentState.WAITING: OrderState.AWAITING_PAYMENT,
@@ -171,7 +175,9 @@ class SimSite:
 
     async def list_orders(self, *, since: datetime | None, max_pages: int) -> OrderList:
         def look() -> OrderList:
-            orders = [order for order in self._shop.visible_orders(ACCOUNT) if since is None or order.placed_at >= since]
+            orders = [
+                order for order in self._shop.visible_orders(ACCOUNT) if since is None or order.placed_at >= since
+            ]
             size = self._shop.settings.orders_per_page
             shown = orders[: max_pages * size]
             covered = len(shown) == len(orders) and not (
@@ -188,7 +194,9 @@ class SimSite:
             if order is None or order.visible_at > self._shop.now():
                 return OrderDetail(order_number, False, None, None, None, None, None, page)
             state = _STAGES.get(order.stage) or _PAYMENTS[order.payment]
-            return OrderDetail(order_number, True, order.stage.value, order.stage.value, state, order.pay_deadline, {}, page)
+            return OrderDetail(
+                order_number, True, order.stage.value, order.stage.value, state, order.pay_deadline, {}, page
+            )
 
         return await self._exchange("order_detail", detail)
 

@@ -84,7 +84,13 @@ class Channel:
             del timeout  # the client bounds each silence by itself
             self._on_send(path, request)
             return StreamCall(
-                self._link, self._server, self._chance, path, request_serializer(request), metadata, response_deserializer
+                self._link,
+                self._server,
+                self._chance,
+                path,
+                request_serializer(request),
+                metadata,
+                response_deserializer,
             )
 
         return call
@@ -99,9 +105,7 @@ class Channel:
                 back(unavailable("connection refused"))
                 return
             dead = unavailable("the connection was closed")
-            self._link.break_on_death(
-                server.process, lambda: None if answer.done() else answer.set_exception(dead)
-            )
+            self._link.break_on_death(server.process, lambda: None if answer.done() else answer.set_exception(dead))
             served.append(server.process.spawn(_serve(server.handlers[path], data, metadata, back)))
 
         self._link.roundtrip(serve, answer, unavailable)

@@ -1,6 +1,7 @@
 """Reports go out in order within a task, after a restart too, and no task waits for another."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -156,3 +157,18 @@ async def test_a_report_written_just_after_the_last_look_is_delivered(
     await happen(journal, "po-1", OrderState.CREATED)
     assert await outbox.deliver("po-1", patience=10)
     assert [sequence for _, sequence, _ in reports.told] == [1, 2]
+
+
+async def test_a_full_disk_that_is_full_no_more_lets_reports_go_on(
+    journal: Journal, reports: Reports, outbox: Outbox, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    await happen(journal, "po-1", OrderState.CREATED)
+    with monkeypatch.context() as full:
+        full.setattr(journal, "settle_report", refuse)
+        assert not await outbox.deliver("po-1", patience=0.05)
+    await clock.advance(1)
+    assert await outbox.deliver("po-1", patience=10)
+    assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED]
