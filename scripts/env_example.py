@@ -1,4 +1,4 @@
-"""Prints `.env.example`: every setting of gateway and worker with its meaning and default, from their classes."""
+"""Prints `.env.example`: every setting with its meaning and default, from the classes that read them."""
 
 import sys
 import textwrap
@@ -6,6 +6,7 @@ import textwrap
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from gateway.cli.settings import CommandSettings
 from gateway.settings import Settings
 from worker.settings import WorkerSettings
 
@@ -23,13 +24,15 @@ def main() -> None:
 
 
 def env_example() -> str:
-    """The file's text: first what both read, then what each reads alone."""
-    gateway, worker = Settings.model_fields, WorkerSettings.model_fields
+    """The file's text: first what gateway and worker read, then what each reads alone, then what only commands do."""
+    gateway, worker, commands = Settings.model_fields, WorkerSettings.model_fields, CommandSettings.model_fields
     shared = gateway.keys() & worker.keys()
+    known = gateway.keys() | worker.keys()
     sections = {
         "Gateway and worker": {name: field for name, field in gateway.items() if name in shared},
         "Gateway": {name: field for name, field in gateway.items() if name not in shared},
         "Worker": {name: field for name, field in worker.items() if name not in shared},
+        "Commands of order-gateway": {name: field for name, field in commands.items() if name not in known},
     }
     parts = [HEAD]
     for title, fields in sections.items():

@@ -1,4 +1,4 @@
-"""`.env.example` shows every setting of gateway and worker, with its meaning and its true default, and nothing else."""
+"""`.env.example` shows every setting with its meaning and its true default, and nothing else."""
 
 import re
 import subprocess
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.settings import CommandSettings
 from gateway.settings import Settings
 from worker.settings import WorkerSettings
 
@@ -31,7 +32,8 @@ def test_it_is_what_the_script_writes() -> None:
 
 
 def test_every_setting_is_shown_once_with_its_meaning() -> None:
-    names = [f"RAKUTEN_{name.upper()}" for name in Settings.model_fields.keys() | WorkerSettings.model_fields.keys()]
+    fields = Settings.model_fields.keys() | WorkerSettings.model_fields.keys() | CommandSettings.model_fields.keys()
+    names = [f"RAKUTEN_{name.upper()}" for name in fields]
     assert sorted(re.findall(r"RAKUTEN_[A-Z_]+(?==)", EXAMPLE)) == sorted(names)
     assert re.findall(r"\n\n#RAKUTEN_\w+", EXAMPLE) == [], "a setting without a meaning"
 

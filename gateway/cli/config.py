@@ -1,23 +1,19 @@
 """`order-gateway config`: the settings in effect, and where each comes from."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import typer
-from dotenv import dotenv_values
 from pydantic import SecretStr
-from pydantic_settings import BaseSettings
+from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
 from gateway.cli.exits import EPILOG, CommandError, Exit
 from gateway.cli.options import JsonOption
 from gateway.cli.output import print_json, print_table
 from gateway.cli.settings import load_command_settings
 from gateway.settings import PREFIX, SettingsError, load_settings
-
-_ENV_FILE: Final = Path(".env")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,15 +35,11 @@ def config(as_json_: JsonOption = False) -> None:
 
 def _settings(settings: BaseSettings) -> Iterator[tuple[str, tuple[str, str]]]:
     environment = {name.upper() for name in os.environ}
-    in_file = _names_of(dotenv_values(_ENV_FILE, interpolate=False) if _ENV_FILE.exists() else {})
+    in_file = {name.upper() for name in DotEnvSettingsSource(type(settings)).env_vars}
     for field in type(settings).model_fields:
         name = f"{PREFIX}{field.upper()}"
         source = "environment" if name in environment else ".env" if name in in_file else "default"
         yield name, (_text(getattr(settings, field)), source)
-
-
-def _names_of(values: Mapping[str, Any]) -> set[str]:
-    return {name.upper() for name in values}
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,62 @@
+"""docs/cli.md and docs/runbook.md say what the program does: every command, every exit code, every alert."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer.main
+from typer.core import TyperGroup
+
+from gateway.cli import app
+from gateway.cli.exits import EPILOG, MEANINGS
+from gateway.domain.models import AlertKind
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def commands(group: TyperGroup, before: str = "") -> Iterator[str]:
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            if command.invoke_without_command:
+                yield f"{before}{name}"
+            yield from commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}"
+
+
+def program() -> set[str]:
+    made = typer.main.get_command(app)
+    assert isinstance(made, TyperGroup)
+    return set(commands(made))
+
+
+def test_every_command_is_in_the_list_and_no_other() -> None:
+    section = (DOCS / "cli.md").read_text().partition("## Commands")[2]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    told = {re.sub(r" (?:--\w+ )?[A-Z[].*", "", word) for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+    assert told == program()
+
+
+def test_exit_codes() -> None:
+    section = (DOCS / "cli.md").read_text().partition("## Exit codes")[2].partition("## ")[0]
+    rows = dict(re.findall(r"^\| (\d) \| (.+) \|$", section, re.MULTILINE))
+    assert rows == {str(code.value): meaning for code, meaning in MEANINGS.items()}
+    assert EPILOG.startswith("Exit codes: 0 done; 1 a fault")
+
+
+def test_every_alert_has_its_part() -> None:
+    text = (DOCS / "runbook.md").read_text()
+    for kind in AlertKind:
+        part = text.partition(f"\n## {kind}\n")[2].partition("\n## ")[0]
+        for word in ("**It means**", "**Look at**", "**Do**"):
+            assert word in part, (kind, word)
+        assert f"| [`{kind}`](#{kind}) |" in text
+
+
+def test_every_command_of_the_runbook_exists() -> None:
+    text = (DOCS / "runbook.md").read_text()
+    typed = re.findall(r"order-gateway ((?:[a-z]+ ?)+)", text)
+    known = program()
+    for words in typed:
+        first, _, second = words.strip().partition(" ")
+        assert first in known or f"{first} {second.split(' ')[0]}" in known, words
