@@ -5,14 +5,15 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import grpc
-from ordergateway.v1 import orders_pb2
+from ordergateway.v1 import operations_pb2, orders_pb2
+from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
 from demo.programs import free_port
@@ -29,8 +30,6 @@ GATEWAY_SETTINGS = {
     "RAKUTEN_SITES": "rakuten,sandbox",
     "RAKUTEN_GATEWAY_PORT": "0",
     "RAKUTEN_API_TOKEN": TOKEN,
-    "RAKUTEN_LEASE_TTL_SECONDS": "2.5",
-    "RAKUTEN_LEASE_ACK_SECONDS": "2.5",
     "RAKUTEN_PERMIT_TTL_SECONDS": "1.5",
     "RAKUTEN_PERMIT_SETTLE_SECONDS": "0.3",
     "RAKUTEN_SWEEP_INTERVAL_SECONDS": "0.1",
@@ -45,6 +44,7 @@ class Parts:
     target: str
     shop: RunningShop
     orders: Any
+    operations: Any
     stack: AsyncExitStack
     settings: dict[str, str] = field(default_factory=dict)
 
@@ -81,6 +81,11 @@ class Parts:
                 if message.HasField("task") and message.task.status in statuses:
                     return message.task  # type: ignore[no-any-return]
         raise AssertionError("the watch ended before")
+
+    async def expire(self, task_id: str = "po-1") -> None:
+        """The operator says that the worker is dead."""
+        request = operations_pb2.ExpireOrderRequest(task_id=task_id, reason="the test has killed the worker")
+        await self.operations.ExpireOrder(request, metadata=AUTHORIZED, timeout=10)
 
     async def reclaim(self, task_id: str = "po-1", journal: str = "data/trading.db") -> None:
         """Files the wish that `order-worker reclaim` files."""
@@ -139,15 +144,25 @@ async def passed(process: asyncio.subprocess.Process, checkpoint: str, seconds: 
     raise AssertionError(f"the worker ended before {checkpoint}")
 
 
+async def first_of(*waiting: Coroutine[Any, Any, Any], seconds: float) -> None:
+    """Returns once one of these is done."""
+    tasks = [asyncio.ensure_future(each) for each in waiting]
+    done, left = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    assert done, f"nothing happened for {seconds} s"
+
+
 @asynccontextmanager
-async def running_parts(folder: Path) -> AsyncIterator[Parts]:
+async def running_parts(folder: Path, **gateway_settings: str) -> AsyncIterator[Parts]:
     """The gateway and the shop; everything started is ended."""
     async with AsyncExitStack() as stack:
         target = f"127.0.0.1:{free_port()}"
-        settings = GATEWAY_SETTINGS | {"RAKUTEN_GATEWAY_GRPC_PORT": target.rpartition(":")[2]}
-        await started(stack, folder, (str(COMMANDS / "order-gateway"), "serve"), settings)
+        settings = GATEWAY_SETTINGS | {"RAKUTEN_GATEWAY_GRPC_PORT": target.rpartition(":")[2]} | gateway_settings
+        gateway = await started(stack, folder, (str(COMMANDS / "order-gateway"), "serve"), settings)
         shop = await stack.enter_async_context(running_shop())
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(target))
-        async with asyncio.timeout(20):
-            await channel.channel_ready()
-        yield Parts(folder, target, shop, OrderServiceStub(channel), stack)
+        await first_of(channel.channel_ready(), gateway.wait(), seconds=60)
+        assert gateway.returncode is None, (folder / "parts.log").read_text()
+        yield Parts(folder, target, shop, OrderServiceStub(channel), OperationsServiceStub(channel), stack)

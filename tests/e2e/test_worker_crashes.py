@@ -36,7 +36,7 @@ async def test_a_worker_killed_there_and_coming_back_never_buys_twice(parts: Par
     await parts.submit()
     worker = await parts.crashing_worker(at)
     assert await worker.wait() == -signal.SIGKILL
-    await parts.until(STALE)
+    await parts.expire()
 
     await parts.reclaim()
     await parts.worker()
@@ -61,7 +61,7 @@ async def test_coming_back_after_the_permit_with_another_journal_needs_a_human(p
     await parts.submit()
     worker = await parts.crashing_worker(CheckpointName.PERMITTED)
     assert await worker.wait() == -signal.SIGKILL
-    await parts.until(STALE)
+    await parts.expire()
 
     other = await parts.worker(RAKUTEN_TRADING_DB_PATH="other/trading.db")
     await parts.submit("po-2")  # shows that the other worker runs, and that its journal exists
@@ -75,6 +75,10 @@ async def test_coming_back_after_the_permit_with_another_journal_needs_a_human(p
     assert other.returncode is None
 
 
+SHORT_LEASE = {"RAKUTEN_LEASE_TTL_SECONDS": "2.5", "RAKUTEN_LEASE_ACK_SECONDS": "2.5"}
+
+
+@pytest.mark.parametrize("parts", [SHORT_LEASE], indirect=True, ids=["short-lease"])
 @pytest.mark.parametrize("at", [CheckpointName.PERMITTED, CheckpointName.CLICK_RECORDED])
 async def test_a_worker_frozen_before_the_click_makes_none_when_it_wakes(parts: Parts, at: CheckpointName) -> None:
     await parts.submit()
