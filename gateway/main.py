@@ -19,6 +19,7 @@ from gateway.api.http.server import HttpServer
 from gateway.api.rest.catalog import catalog_routes
 from gateway.api.rest.health import Readiness, health_routes
 from gateway.api.rest.leases import lease_routes
+from gateway.api.rest.metrics import metrics_routes
 from gateway.api.rest.orders import order_routes
 from gateway.api.rest.queries import query_lease_routes, query_routes
 from gateway.api.services import Services
@@ -31,9 +32,11 @@ from gateway.api.services.query_leases import QueryLeaseService
 from gateway.api.tls import Certificates, TlsFiles, TlsFilesError
 from gateway.catalog.ingest import Ingest
 from gateway.catalog.rounds import Rounds
-from gateway.clock import SystemTime, load_clock, system_time
+from gateway.clock import ServiceClock, SystemTime, load_clock, system_time
 from gateway.domain.models import Policy
-from gateway.orders.start import resume_after_start
+from gateway.domain.queries import QueryPolicy
+from gateway.metrics import CONTENT_TYPE, Metrics
+from gateway.orders.start import Started, resume_after_start
 from gateway.queries.start import resume_queries_after_start
 from gateway.settings import PREFIX, Settings, SettingsError
 from gateway.store.port import Store
@@ -82,28 +85,21 @@ async def run_gateway(
     policy = settings.policy()
     query_policy, catalog_policy = settings.query_policy(), settings.catalog_policy()
     hub = Hub()
+    metrics = Metrics()
     fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
     database = open_database(settings.gateway_db_path)
     clock = load_clock(database.transaction(), machine or system_time())
     async with AsyncExitStack() as undo:
-        store = SqliteStore(database, clock, hub.publish, fatal.set_result)
+        store = SqliteStore(database, clock, hub.publish, fatal.set_result, metrics.committed)
         undo.push_async_callback(store.close)
-        started = await store.write(
-            resume_after_start, policy, clock_continues=clock.continues, wall_utc=clock.wall_utc()
-        )
-        await store.write(
-            resume_queries_after_start,
-            query_policy,
-            clock_continues=clock.continues,
-            wall_utc=clock.wall_utc(),
-        )
-        await store.write(clock.save)
+        started = await _take_up(store, clock, policy, query_policy)
+        await metrics.begin(store)
         rounds = Rounds(catalog_policy, query_policy, _new_query_id)
         on_result = Ingest(catalog_policy, rounds)
         query_desk = QueryDesk(store, hub, QueryShelf(query_policy))
         backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
         desk = LeaseDesk(store, hub, OrderShelf(policy, _new_token))
-        callbacks = CallbackSweep(store, _callback_sender(settings))
+        callbacks = CallbackSweep(store, _callback_sender(settings), on_try=metrics.callback_tried)
         undo.push_async_callback(callbacks.close)
         sweeps: list[Sweep] = [
             ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
@@ -135,6 +131,7 @@ async def run_gateway(
             query_routes(store, query_policy, _new_query_id),
             catalog_routes(store, catalog_policy, rounds),
             health_routes(store, policy, Readiness(store, clock.save)),
+            metrics_routes(lambda: metrics.page(store, lambda: admission.waiters), CONTENT_TYPE),
         ]
         server = GrpcServer(services, admission)
         http = HttpServer(http_app(services, routers, admission, settings.max_body_bytes), STOP_SECONDS)
@@ -165,6 +162,15 @@ async def run_gateway(
         if fatal.done():
             raise FatalStoreError(f"a commit failed with an unknown outcome: {fatal.result()}") from fatal.result()
         _log.info("gateway stopped")
+
+
+async def _take_up(store: Store, clock: ServiceClock, policy: Policy, query_policy: QueryPolicy) -> Started:
+    """Take up what a former process left."""
+    wall_utc = clock.wall_utc()
+    started = await store.write(resume_after_start, policy, clock_continues=clock.continues, wall_utc=wall_utc)
+    await store.write(resume_queries_after_start, query_policy, clock_continues=clock.continues, wall_utc=wall_utc)
+    await store.write(clock.save)
+    return started
 
 
 async def _first(stop: asyncio.Event, fatal: asyncio.Future[BaseException]) -> None:

@@ -44,6 +44,11 @@ class Admission:
         """True if no token is configured, so that everybody on this machine is let in."""
         return self._authenticator.is_open
 
+    @property
+    def waiters(self) -> int:
+        """How many streams and long polls are open."""
+        return self._waiters
+
     def identify(self, authorization: str | None) -> Identity:
         """Return who sent this `Authorization` value. Raises RefusedError UNAUTHENTICATED or TOO_MANY."""
         identity = self._authenticator.identify(authorization)

@@ -31,14 +31,20 @@ class CallbackSweep:
     name = "callbacks"
     interval = 1.0
 
-    def __init__(self, store: Store, sender: CallbackSender, jitter: Callable[[], float] = _jitter) -> None:
+    def __init__(
+        self,
+        store: Store,
+        sender: CallbackSender,
+        jitter: Callable[[], float] = _jitter,
+        on_try: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`on_try` is told what came of each try: `delivered`, `put_off`, `given_up`."""
         self._store = store
         self._sender = sender
         self._jitter = jitter
+        self._on_try = on_try
         self._serving: dict[str, asyncio.Task[None]] = {}
         self._counts: Counter[str] = Counter()
-        self.tries: Counter[str] = Counter()
-        """What has come of all tries of this process: `delivered`, `put_off`, `given_up`."""
 
     async def run_once(self) -> Mapping[str, int]:
         """Begin to serve who is not yet served; return what was done since the last look."""
@@ -91,7 +97,7 @@ class CallbackSweep:
 
     def _count(self, what: str) -> None:
         self._counts[what] += 1
-        self.tries[what] += 1
+        self._on_try(what)
 
     def _tell(self, delivery: Delivery, outcome: Outcome) -> None:
         _log.warning(

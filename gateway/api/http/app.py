@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.api.rest.envelope import failure, problem
 
-_PROBES: Final = frozenset({"/livez", "/readyz"})
+_PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _LONGEST_PATH_LOGGED: Final = 200
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOT_STARTED: Final = 499

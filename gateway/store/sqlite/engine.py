@@ -15,7 +15,7 @@ from gateway.store.port import Follower, StoreUnavailableError, Transaction
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.schema import DatabaseUnusableError, migrate
 from gateway.store.sqlite.transaction import SqliteTransaction
-from gateway.store.sqlite.writer import GroupWriter
+from gateway.store.sqlite.writer import GroupWriter, OnCommit, ignore_commit
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,10 +69,11 @@ class SqliteStore:
         clock: Clock,
         publish: Callable[[set[str]], None],
         on_fatal: Callable[[BaseException], None],
+        on_commit: OnCommit = ignore_commit,
     ) -> None:
         self._database = database
         self._clock = clock
-        self._writer = GroupWriter(database.writing, clock, publish, on_fatal)
+        self._writer = GroupWriter(database.writing, clock, publish, on_fatal, on_commit)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
         self._per_thread = threading.local()
         self._reading: list[sqlite3.Connection] = []

@@ -56,6 +56,14 @@ _WHOLE_GROUP_FAILS: Final = frozenset(
 _PRIMARY_CODE: Final = 0xFF
 
 
+OnCommit = Callable[[int, float], None]
+"""Is told of each committed group: its operations, and the seconds that the disk took."""
+
+
+def ignore_commit(_operations: int, _seconds: float) -> None:
+    """For whoever counts nothing."""
+
+
 @dataclass(slots=True)
 class _Job:
     run: Callable[[Transaction, Moment], Any]
@@ -74,7 +82,8 @@ class _Outcome:
 class GroupWriter:
     """Owns the writing connection.
 
-    `publish` is called with the hints of each committed group; `on_fatal` once, when the writer has stopped for good.
+    `publish` is called with the hints of each committed group and `on_commit` with its size and time; `on_fatal` once,
+    when the writer has stopped for good.
     Everything here runs in the event loop's thread but for what waits for the disk: COMMIT, and a BEGIN that finds the
     file locked.
     """
@@ -85,11 +94,14 @@ class GroupWriter:
         clock: Clock,
         publish: Callable[[set[str]], None],
         on_fatal: Callable[[BaseException], None],
+        on_commit: OnCommit = ignore_commit,
     ) -> None:
         self._connection = connection
         self._clock = clock
         self._publish = publish
         self._on_fatal = on_fatal
+        self._on_commit = on_commit
+        self._commit_seconds = 0.0
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._pending: deque[_Job] = deque()
@@ -175,6 +187,7 @@ class GroupWriter:
         if error is None:
             self._answer(group)
             self._tell(outcome)
+            self._on_commit(len(group), self._commit_seconds)
         elif _code(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
             self._roll_back()
             self._fail(group, _unavailable(error))
@@ -222,10 +235,12 @@ class GroupWriter:
                 return None
 
     def _commit(self) -> sqlite3.Error | None:
+        begun = time.perf_counter()
         try:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             return error
+        self._commit_seconds = time.perf_counter() - begun
         return None
 
     def _run_plainly(self, group: list[_Job], outcome: _Outcome) -> bool:

@@ -1,0 +1,173 @@
+"""Figures for Prometheus (docs/observability.md names each and what to make of it).
+
+What has happened is counted from the history itself, as far as it has grown since the last look, so no use case counts
+anything. How things stand is read from the database when somebody asks. Labels have few values: statuses, kinds,
+reasons, and the names of workers, of which the most recent ones are shown.
+"""
+
+import asyncio
+import json
+import time
+from collections import Counter as Tally
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from gateway.domain.callbacks import CallbackStatus
+from gateway.domain.models import AlertKind
+from gateway.domain.moment import MICROSECONDS, Moment
+from gateway.domain.queries import QueryStatus
+from gateway.domain.states import TaskStatus
+from gateway.store.port import Store, Transaction
+from gateway.store.rows import all_pauses
+
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+MAX_WORKERS: Final = 100
+MAX_EVENTS_A_LOOK: Final = 200_000
+FRESH_SECONDS: Final = 1.0
+"""However often it is asked, the database is read once in this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    tasks: dict[str, int]
+    queries: dict[str, int]
+    callbacks: dict[str, int]
+    alerts: dict[str, int]
+    queue_age: float
+    workers: dict[str, float]
+    pauses: int
+    last_event: int
+    events: dict[str, int]
+    refusals: dict[tuple[str, str], int]
+
+
+class Metrics:
+    """The gateway's figures, on a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        Info("ordergateway_build", "The version that runs.", registry=registry).info(
+            {"version": version("order-gateway")}
+        )
+        self._tasks = Gauge("ordergateway_tasks", "Tasks by status.", ["status"], registry=registry)
+        self._queries = Gauge("ordergateway_queries", "Account queries by status.", ["status"], registry=registry)
+        self._callbacks = Gauge("ordergateway_callbacks", "Callbacks by status.", ["status"], registry=registry)
+        self._alerts = Gauge("ordergateway_alerts_standing", "Alerts that stand.", ["kind"], registry=registry)
+        self._queue_age = Gauge(
+            "ordergateway_queue_oldest_seconds", "How long the oldest queued task has waited.", registry=registry
+        )
+        self._worker_silence = Gauge(
+            "ordergateway_worker_silent_seconds", "Since a worker was last heard of.", ["worker_id"], registry=registry
+        )
+        self._pauses = Gauge("ordergateway_pauses", "Pauses of dispatch that stand.", registry=registry)
+        self._waiting = Gauge("ordergateway_waiting", "Open streams and long polls.", registry=registry)
+        self._events = Counter(
+            "ordergateway_events", "Entries of the history since the start, by kind.", ["kind"], registry=registry
+        )
+        self._refusals = Counter(
+            "ordergateway_refusals",
+            "Refusals in the history since the start, by kind and reason; repeats of the last one are not counted.",
+            ["kind", "reason"],
+            registry=registry,
+        )
+        self._tries = Counter(
+            "ordergateway_callback_tries", "Tries to deliver a callback, by outcome.", ["outcome"], registry=registry
+        )
+        self._group = Histogram(
+            "ordergateway_store_group_operations",
+            "Operations that were committed together.",
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
+            registry=registry,
+        )
+        self._commit = Histogram(
+            "ordergateway_store_commit_seconds",
+            "How long the disk took for a commit.",
+            buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5),
+            registry=registry,
+        )
+        for outcome in ("delivered", "put_off", "given_up"):
+            self._tries.labels(outcome)
+        self._seen_event: int | None = None
+        self._looked_at = -FRESH_SECONDS
+        self._looking = asyncio.Lock()
+
+    def committed(self, operations: int, seconds: float) -> None:
+        """Note a commit of the store."""
+        self._group.observe(operations)
+        self._commit.observe(seconds)
+
+    def callback_tried(self, outcome: str) -> None:
+        """Note what came of a try to deliver a callback."""
+        self._tries.labels(outcome).inc()
+
+    async def begin(self, store: Store) -> None:
+        """Count events from here on."""
+        self._seen_event = (await store.read(self._look)).last_event
+
+    async def page(self, store: Store, waiters: Callable[[], int]) -> bytes:
+        """Return everything in Prometheus' text form; `waiters` tells how many streams and long polls are open.
+
+        Raises StoreUnavailableError.
+        """
+        async with self._looking:
+            if time.monotonic() - self._looked_at >= FRESH_SECONDS:
+                self._show(await store.read(self._look))
+                self._looked_at = time.monotonic()
+        self._waiting.set(waiters())
+        return generate_latest(self.registry)
+
+    def _look(self, tx: Transaction, now: Moment) -> _Look:
+        newest = tx.one("event_last")
+        last = 0 if newest is None else int(newest["sequence"])
+        after = last if self._seen_event is None else self._seen_event
+        last = min(last, after + MAX_EVENTS_A_LOOK)
+        refusals: Tally[tuple[str, str]] = Tally()
+        for row in tx.all("metrics_refusals", after=after, last=last):
+            refusals[row["kind"], json.loads(row["details_json"]).get("refusal", "")] += 1
+        oldest = tx.all("tasks_queued_oldest", count=1)
+        waiting_us = now.elapsed_us - (oldest[0]["queued_us"] or 0) if oldest else 0
+        return _Look(
+            tasks=_counts(tx, "metrics_tasks", "status"),
+            queries=_counts(tx, "metrics_queries", "status"),
+            callbacks=_counts(tx, "metrics_callbacks", "status"),
+            alerts=_counts(tx, "metrics_alerts", "kind"),
+            queue_age=waiting_us / MICROSECONDS,
+            workers={
+                row["worker_id"]: max(0, now.elapsed_us - row["last_seen_us"]) / MICROSECONDS
+                for row in tx.all("metrics_workers", count=MAX_WORKERS)
+            },
+            pauses=len(all_pauses(tx)),
+            last_event=last,
+            events=_counts(tx, "metrics_events", "kind", after=after, last=last),
+            refusals=refusals,
+        )
+
+    def _show(self, look: _Look) -> None:
+        for status in TaskStatus:
+            self._tasks.labels(status.value).set(look.tasks.get(status, 0))
+        for query_status in QueryStatus:
+            self._queries.labels(query_status.value).set(look.queries.get(query_status, 0))
+        for callback_status in CallbackStatus:
+            self._callbacks.labels(callback_status.value).set(look.callbacks.get(callback_status, 0))
+        for kind in AlertKind:
+            self._alerts.labels(kind.value).set(look.alerts.get(kind, 0))
+        self._queue_age.set(look.queue_age)
+        self._worker_silence.clear()
+        for worker_id, silence in look.workers.items():
+            self._worker_silence.labels(worker_id).set(silence)
+        self._pauses.set(look.pauses)
+        for name, count in look.events.items():
+            self._events.labels(name).inc(count)
+        for (name, reason), count in look.refusals.items():
+            self._refusals.labels(name, reason).inc(count)
+        self._seen_event = look.last_event
+
+
+def _counts(tx: Transaction, name: str, column: str, **parameters: int) -> dict[str, int]:
+    return {row[column]: row["count"] for row in tx.all(name, **parameters)}
