@@ -13,6 +13,7 @@ from worker.clock import Clock, Entropy, SystemClock, SystemEntropy
 from worker.evidence import DiskSpace, EvidenceStore
 from worker.gateway_client import GatewayClient, open_channel
 from worker.journal.journal import Journal
+from worker.metrics import MetricsFile
 from worker.monitor import Monitor, MonitorPolicy
 from worker.order_loop import OrderLoop
 from worker.order_run import NoScreenshots, OnEvent, Parts, Policy, Screenshots, ignore_event
@@ -129,6 +130,10 @@ async def run_worker(
                 "sites": ",".join(site.name for site in sites if site.can_order) or "none",
             },
         )
+        if settings.metrics_textfile is not None:
+            metrics = MetricsFile(settings.metrics_textfile, journal, disk, clock)
+            stack.push_async_callback(metrics.close)
+            metrics.start()
         await outbox.start()
         await _run_until_stopped(loop, queries, monitor, stop)
         log.info("worker stopped", extra={"worker_id": settings.worker_id})

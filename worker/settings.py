@@ -153,6 +153,11 @@ class WorkerSettings(BaseSettings):
     min_free_disk_mib: int = Field(
         200, ge=0, description="With less free disk (MiB) no new order is taken, and no click is made."
     )
+    metrics_textfile: Path | None = Field(
+        None,
+        description="File that the worker's figures are written to every 15 s, in Prometheus' text form; its name "
+        "should end in .prom, in the folder that node_exporter reads. Default: none is written.",
+    )
     log_format: LogFormat = Field("text", description="text: key=value lines for people; json: one object a line.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Lowest level that is logged.")
 

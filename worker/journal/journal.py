@@ -20,6 +20,7 @@ from worker.journal.database import (
     connect_on_thread,
     make_private_file,
 )
+from worker.journal.figures import Figures, count
 from worker.journal.records import (
     EvidenceFile,
     Happening,
@@ -293,6 +294,10 @@ class Journal:
         """A task's evidence files, by path."""
         rows = await self._database.rows("SELECT * FROM evidence WHERE task_id = ? ORDER BY path", (task_id,))
         return [EvidenceFile(row["path"], row["evidence_ref"], row["sha256"], row["bytes"]) for row in rows]
+
+    async def figures(self) -> Figures:
+        """How much there is, for whoever watches the worker."""
+        return await count(self._database)
 
     # Outbox
 
