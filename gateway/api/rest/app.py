@@ -2,17 +2,20 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from gateway.api.admission import Admission
 from gateway.api.rest.envelope import failure, problem
+from gateway.api.rest.route import MIRRORS
 from gateway.domain.json_writing import dump
 
 _DESCRIPTION: Final = """\
@@ -41,17 +44,19 @@ def rest_app(routers: Sequence[APIRouter], admission: Admission, max_body_bytes:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
         exception_handlers={HTTPException: _refuse_path},
     )
     app.state.admission = admission
     app.state.max_body_bytes = max_body_bytes
     for router in routers:
         app.include_router(router)
-    document = dump(openapi(app)).encode()
+    # Made on first demand: it takes longer than all the rest of the start.
+    document = cache(lambda: dump(openapi(app)).encode())
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi_json(request: Request) -> Response:
-        return _for_browsers(request, Response(document, media_type="application/json"))
+        return _for_browsers(request, lambda: Response(document(), media_type="application/json"))
 
     def add_page(path: str, name: str, media_type: str) -> None:
         content = files("gateway.api.rest").joinpath("pages", name).read_bytes()
@@ -59,7 +64,7 @@ def rest_app(routers: Sequence[APIRouter], admission: Admission, max_body_bytes:
         @app.get(path, include_in_schema=False)
         async def page(request: Request) -> Response:
             headers = {"Content-Security-Policy": _PAGE_POLICY, "X-Content-Type-Options": "nosniff"}
-            return _for_browsers(request, Response(content, 200, headers, media_type))
+            return _for_browsers(request, lambda: Response(content, 200, headers, media_type))
 
     for path, (name, media_type) in _PAGES.items():
         add_page(path, name, media_type)
@@ -78,7 +83,13 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _for_browsers(request: Request, page: Response) -> Response:
+def _operation_id(route: APIRoute) -> str:
+    """Name an operation like the contract's method that it mirrors."""
+    mirrored: str = (route.openapi_extra or {}).get(MIRRORS, route.name)
+    return mirrored.rpartition("/")[2]
+
+
+def _for_browsers(request: Request, page: Callable[[], Response]) -> Response:
     """Answer with a page to whoever has any token. A browser asks for it and sends it as a Basic password.
 
     Basic is taken here alone: a browser adds it by itself, also to requests that another site made it send.
@@ -91,7 +102,7 @@ def _for_browsers(request: Request, page: Response) -> Response:
         if "www-authenticate" in answer.headers:
             answer.headers["www-authenticate"] = 'Bearer, Basic realm="order-gateway: any name, a token as password"'
         return answer
-    return page
+    return page()
 
 
 def _bearer(authorization: str | None) -> str | None:

@@ -22,13 +22,16 @@ _WORDS: Final = {
 }
 
 
-def answers(data: Any, *refusals: int) -> dict[int | str, dict[str, Any]]:
+def answers(data: Any, *refusals: int, waits: bool = False) -> dict[int | str, dict[str, Any]]:
     """Document the answer 200 with `data`, the refusals that every route has, and `refusals`.
 
-    A route that takes a body (413 is among its refusals) also answers 400 and 408.
+    A route that takes a body (413 is among its refusals) also answers 400 and 408. `waits`: the refusal 6004 comes with
+    200 too.
     """
     statuses = {*_ALWAYS, *refusals} | ({400, 408} if 413 in refusals else set())  # noqa: PLR2004 - an HTTP status
     told: dict[int | str, dict[str, Any]] = {200: {"model": Envelope[data], "description": "Done."}}
+    if waits:
+        told[200] = {"model": Envelope[data] | Failure, "description": "Done, or 6004: another task is in execution."}
     for status in sorted(statuses):
         told[status] = {"model": Failure, "description": _WORDS[status]}
     return told

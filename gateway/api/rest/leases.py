@@ -110,7 +110,7 @@ def lease_routes(
     @router.post(
         "/{task_id}/reclaim",
         summary="Take a stale order back",
-        responses=answers(models.Lease | models.Failure, 404, 409, 413),
+        responses=answers(models.Lease, 404, 409, 413, waits=True),
         openapi_extra=mirrors(_SERVICE, "ReclaimOrder"),
     )
     async def reclaim_order(

@@ -1,0 +1,333 @@
+"""Row by row of the error table: the same refusal over every transport that can tell it, with status and code."""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from gateway.api.errors import ERRORS
+from gateway.domain.refusals import Reason
+from gateway.store.sqlite import writer
+from tests.contract.transports import TRANSPORTS, Clients, RefusedError, clients
+from tests.gateway.support.in_process import RunningGateway, running_gateway
+
+JOURNAL: Final = "journal-of-worker-1"
+SESSION: Final = "session-of-worker-1"
+TOKENS: Final = {"api_token": ("every-role",), "upstream_token": ("upstream-only",)}
+LOOK: Final = {"verdict": 1, "window_fully_covered": True, "evidence_ref": "po-1/r2/00-verify"}
+
+
+@dataclass
+class Stage:
+    """A gateway, connections to it, and the transport that the case is about."""
+
+    gateway: RunningGateway
+    clients: Clients
+    transport: str
+    monkeypatch: pytest.MonkeyPatch
+
+    async def call(self, rpc: str, fields: dict[str, Any], rest: tuple[Any, ...]) -> Any:
+        """Make one call over the transport of the case; `rest`: method, path and body."""
+        if self.transport == "rest":
+            return await self.clients.rest(*rest)
+        return await getattr(self.clients, self.transport)(rpc, **fields)
+
+    async def submit(self, task_id: str = "po-1", site: str = "rakuten") -> Any:
+        return await self.call(
+            "OrderService/SubmitOrder",
+            {"task_id": task_id, "site": site, "intent_json": "{}"},
+            ("POST", "/api/orders", {"task_id": task_id, "site": site, "intent": {}}),
+        )
+
+    async def look(self, task_id: str = "po-1") -> Any:
+        return await self.call("OrderService/GetOrder", {"task_id": task_id}, ("GET", f"/api/orders/{task_id}"))
+
+    async def lease(self, *, acknowledge: bool = True, session: str = SESSION) -> Any:
+        """Lease over gRPC, where tokens and permits are."""
+        told = await self.clients.grpc(
+            "OrderLeaseService/LeaseOrders",
+            worker_id="w1", session_id=session, journal_id=JOURNAL, sites=["rakuten"], wait={"seconds": 0},
+        )  # fmt: skip
+        if acknowledge:
+            await self.renew(told.lease)
+        return told.lease
+
+    async def renew(self, lease: Any) -> Any:
+        return await self.clients.grpc(
+            "OrderLeaseService/RenewLease", task_id=lease.task_id, worker_id="w1", lease_token=lease.lease_token
+        )
+
+    async def permit(self, lease: Any, journal: str = JOURNAL, **fields: Any) -> Any:
+        return await self.clients.grpc(
+            "OrderLeaseService/RequestSubmitPermit",
+            task_id=lease.task_id, worker_id="w1", lease_token=lease.lease_token, journal_id=journal, **fields,
+        )  # fmt: skip
+
+    async def recovered_after_permit(self) -> Any:
+        """A task that was permitted once, whose lease has run out, in the hand of the same worker again."""
+        await self.submit()
+        await self.permit(await self.lease())
+        self.gateway.time.advance(301)
+        again = await self.clients.grpc(
+            "OrderLeaseService/ReclaimOrder",
+            task_id="po-1", worker_id="w1", session_id="session-after-it", journal_id=JOURNAL,
+        )  # fmt: skip
+        await self.renew(again.lease)
+        return again.lease
+
+    async def look_now(self, lease: Any) -> dict[str, Any]:
+        return LOOK | {"begun_at_lease_age": (await self.renew(lease)).lease_age}
+
+
+async def invalid_field(stage: Stage) -> None:
+    await stage.submit(site="elsewhere")
+
+
+async def task_not_found(stage: Stage) -> None:
+    await stage.look("none")
+
+
+async def lease_invalid(stage: Stage) -> None:
+    await stage.submit()
+    fields = {"task_id": "po-1", "worker_id": "w1", "lease_token": "x" * 43}
+    await stage.call("OrderLeaseService/RenewLease", fields, ("POST", "/api/orders/po-1/renew", {"worker_id": "w1"}))
+
+
+async def status_conflict(stage: Stage) -> None:
+    await stage.submit()
+    fields = {"task_id": "po-1", "worker_id": "w1", "session_id": SESSION, "journal_id": JOURNAL}
+    await stage.call(
+        "OrderLeaseService/ReclaimOrder", fields, ("POST", "/api/orders/po-1/reclaim", {"worker_id": "w1"})
+    )
+
+
+async def status_conflict_of_cancel(stage: Stage) -> None:
+    await stage.submit()
+    await stage.lease()
+    await stage.clients.connect("OrderService/CancelOrder", task_id="po-1", reason="not wanted")
+
+
+async def another_task_active(stage: Stage) -> None:
+    await stage.submit("po-1")
+    await stage.lease()
+    stage.gateway.time.advance(301)
+    await stage.submit("po-2")
+    await stage.lease(session="session-of-another")
+    fields = {"task_id": "po-1", "worker_id": "w1", "session_id": SESSION, "journal_id": JOURNAL}
+    await stage.call(
+        "OrderLeaseService/ReclaimOrder", fields, ("POST", "/api/orders/po-1/reclaim", {"worker_id": "w1"})
+    )
+
+
+async def query_not_found(stage: Stage) -> None:
+    await stage.call("AccountQueryService/GetQuery", {"query_id": "none"}, ("GET", "/api/account/queries/none"))
+
+
+async def query_lease_invalid(stage: Stage) -> None:
+    query = {"query_id": "aq-1", "kind": "order_list"}
+    await stage.clients.rest("POST", "/api/account/queries", query)
+    error = {"worker_id": "w1", "success": False, "error_code": 5001, "error_message": "logged out"}
+    await stage.call(
+        "QueryLeaseService/ReportQueryResult",
+        {"query_id": "aq-1", "worker_id": "w1", "attempt": 1, "error": {"code": 5001, "message": "logged out"}},
+        ("POST", "/api/account/queries/aq-1/result", error),
+    )
+
+
+async def dispatch_paused(stage: Stage) -> None:
+    await stage.submit()
+    lease = await stage.lease()
+    stage.gateway.pause()
+    await stage.permit(lease)
+
+
+async def permit_order_known(stage: Stage) -> None:
+    await stage.submit()
+    lease = await stage.lease()
+    await stage.clients.grpc(
+        "OrderLeaseService/ReportOrder",
+        task_id="po-1", worker_id="w1", lease_token=lease.lease_token, state=3, sequence=1,
+    )  # fmt: skip
+    await stage.permit(lease)
+
+
+async def permit_not_verified(stage: Stage) -> None:
+    await stage.permit(await stage.recovered_after_permit())
+
+
+async def permit_other_journal(stage: Stage) -> None:
+    lease = await stage.recovered_after_permit()
+    await stage.permit(
+        lease, "another-journal-of-it", attests_no_click_record=True, verification=await stage.look_now(lease)
+    )
+
+
+async def permit_not_attested(stage: Stage) -> None:
+    lease = await stage.recovered_after_permit()
+    await stage.permit(lease, verification=await stage.look_now(lease))
+
+
+async def permit_not_settled(stage: Stage) -> None:
+    lease = await stage.recovered_after_permit()
+    await stage.permit(lease, attests_no_click_record=True, verification=await stage.look_now(lease))
+
+
+async def permit_expired(stage: Stage) -> None:
+    await stage.submit()
+    lease = await stage.lease()
+    await stage.permit(lease)
+    stage.gateway.time.advance(31)
+    await stage.permit(lease)
+
+
+async def lease_not_acknowledged(stage: Stage) -> None:
+    await stage.submit()
+    await stage.permit(await stage.lease(acknowledge=False))
+
+
+async def worker_not_found(stage: Stage) -> None:
+    fields = {"worker_id": "nobody", "reason": "retired"}
+    await getattr(stage.clients, stage.transport)("OperationsService/ForgetWorker", **fields)
+
+
+async def callback_not_found(stage: Stage) -> None:
+    fields = {"callback_id": "999999"}
+    await getattr(stage.clients, stage.transport)("OperationsService/ReplayCallback", **fields)
+
+
+async def feature_off(stage: Stage) -> None:
+    await stage.call("CatalogService/ListCatalogOrders", {}, ("GET", "/api/account/orders"))
+
+
+async def unauthenticated(stage: Stage) -> None:
+    stage.clients = stage.clients.with_token("guessed")
+    await stage.look()
+
+
+async def permission_denied(stage: Stage) -> None:
+    stage.clients = stage.clients.with_token("upstream-only")
+    await stage.call(
+        "OrderLeaseService/RenewLease",
+        {"task_id": "po-1", "worker_id": "w1"},
+        ("POST", "/api/orders/po-1/renew", {"worker_id": "w1"}),
+    )
+
+
+async def permission_denied_of_operations(stage: Stage) -> None:
+    await stage.clients.with_token("upstream-only").connect("OperationsService/ListWorkers")
+
+
+async def too_large(stage: Stage) -> None:
+    fields = {"task_id": "po-1", "site": "rakuten", "intent_json": "x" * 70_000}
+    await stage.call("OrderService/SubmitOrder", fields, ("POST", "/api/orders", "x" * 70_000))
+
+
+async def too_many(stage: Stage) -> None:
+    for _ in range(20):
+        await stage.submit()
+
+
+async def store_unavailable(stage: Stage) -> None:
+    stage.monkeypatch.setattr(writer, "BUSY_SECONDS", 0.1)
+    with closing(sqlite3.connect(stage.gateway.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        await stage.submit()
+
+
+async def shutting_down(stage: Stage) -> None:
+    if stage.transport == "rest":
+        waiting = asyncio.create_task(stage.clients.rest("GET", "/api/orders/lease", worker_id="w1", wait=30))
+    else:
+        waiting = asyncio.create_task(
+            stage.clients.grpc(
+                "OrderLeaseService/LeaseOrders",
+                worker_id="w1", session_id=SESSION, journal_id=JOURNAL, sites=["rakuten"], wait={"seconds": 30},
+            )
+        )  # fmt: skip
+    while not stage.gateway.rows("SELECT 1 FROM workers"):  # noqa: ASYNC110 - the row is the signal
+        await asyncio.sleep(0.01)
+    stage.gateway.stop.set()
+    await waiting
+
+
+async def internal(stage: Stage) -> None:
+    def broken(*_arguments: object) -> None:
+        raise RuntimeError("what only the log may say")
+
+    for module in ("gateway.api.services.orders", "gateway.api.rest.orders"):
+        stage.monkeypatch.setattr(f"{module}.get_task", broken)
+    await stage.look()
+
+
+EVERYWHERE: Final = TRANSPORTS
+LEASES: Final = ("grpc", "rest")
+CONTRACT: Final = ("grpc", "connect")
+PERMITS: Final = ("grpc",)
+
+ROWS: Final[dict[Reason, list[tuple[Callable[[Stage], Awaitable[None]], tuple[str, ...]]]]] = {
+    Reason.INVALID_FIELD: [(invalid_field, EVERYWHERE)],
+    Reason.TASK_NOT_FOUND: [(task_not_found, EVERYWHERE)],
+    Reason.LEASE_INVALID: [(lease_invalid, LEASES)],
+    Reason.STATUS_CONFLICT: [(status_conflict, LEASES), (status_conflict_of_cancel, ("connect",))],
+    Reason.ANOTHER_TASK_ACTIVE: [(another_task_active, LEASES)],
+    Reason.QUERY_NOT_FOUND: [(query_not_found, EVERYWHERE)],
+    Reason.QUERY_LEASE_INVALID: [(query_lease_invalid, LEASES)],
+    Reason.DISPATCH_PAUSED: [(dispatch_paused, PERMITS)],
+    Reason.PERMIT_ORDER_KNOWN: [(permit_order_known, PERMITS)],
+    Reason.PERMIT_NOT_VERIFIED: [(permit_not_verified, PERMITS)],
+    Reason.PERMIT_OTHER_JOURNAL: [(permit_other_journal, PERMITS)],
+    Reason.PERMIT_NOT_ATTESTED: [(permit_not_attested, PERMITS)],
+    Reason.PERMIT_NOT_SETTLED: [(permit_not_settled, PERMITS)],
+    Reason.PERMIT_EXPIRED: [(permit_expired, PERMITS)],
+    Reason.LEASE_NOT_ACKNOWLEDGED: [(lease_not_acknowledged, PERMITS)],
+    Reason.WORKER_NOT_FOUND: [(worker_not_found, CONTRACT)],
+    Reason.CALLBACK_NOT_FOUND: [(callback_not_found, CONTRACT)],
+    Reason.FEATURE_OFF: [(feature_off, EVERYWHERE)],
+    Reason.UNAUTHENTICATED: [(unauthenticated, EVERYWHERE)],
+    Reason.PERMISSION_DENIED: [(permission_denied, LEASES), (permission_denied_of_operations, ("connect",))],
+    # gRPC refuses a message over its own limit before the gateway sees it, so there is no detail.
+    Reason.TOO_LARGE: [(too_large, ("connect", "rest"))],
+    Reason.TOO_MANY: [(too_many, EVERYWHERE)],
+    Reason.STORE_UNAVAILABLE: [(store_unavailable, EVERYWHERE)],
+    Reason.SHUTTING_DOWN: [(shutting_down, LEASES)],
+    Reason.INTERNAL: [(internal, EVERYWHERE)],
+}
+CASES: Final = [
+    pytest.param(reason, provoke, transport, id=f"{reason}-{transport}")
+    for reason, rows in ROWS.items()
+    for provoke, transports in rows
+    for transport in transports
+]
+
+
+def test_every_row_of_the_table_is_provoked() -> None:
+    assert ROWS.keys() == ERRORS.keys() == set(Reason)
+
+
+@pytest.mark.parametrize(("reason", "provoke", "transport"), CASES)
+async def test_a_refusal_is_told_with_its_status_and_code(
+    reason: Reason,
+    provoke: Callable[[Stage], Awaitable[None]],
+    transport: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings: dict[str, Any] = {"max_body_bytes": 65_536} | TOKENS
+    if reason is Reason.TOO_MANY:
+        settings["rate_limit_per_second"] = 2
+    async with (
+        running_gateway(tmp_path, token="every-role", **settings) as gateway,
+        clients(gateway.port, gateway.http_port, "every-role") as connected,
+    ):
+        with pytest.raises(RefusedError) as refused:
+            await provoke(Stage(gateway, connected, transport, monkeypatch))
+    told, row = refused.value, ERRORS[reason]
+    assert told.code == row.code
+    assert told.status == (row.http if transport == "rest" else row.status)
+    assert told.reason in (None, reason.name)
+    assert "what only the log may say" not in told.message
