@@ -188,7 +188,7 @@ class LeaseRecord:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What a worker gets when it takes a task; `given_before` if it is the repeat of an answer that may be lost."""
+    """What a worker gets when it takes a task."""
 
     task_id: str
     site: str
@@ -201,7 +201,6 @@ class Lease:
     traceparent: str
     other_site_order_ids: tuple[str, ...] = field(default=())
     other_site_order_ids_truncated: bool = False
-    given_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)

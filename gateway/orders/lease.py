@@ -1,6 +1,5 @@
 """Taking an order (specification, sections 2 and 4, taking): lease, the repeat after a lost answer, undo, reclaim."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -46,12 +45,17 @@ def take_next(tx: Transaction, now: Moment, policy: Policy, request: LeaseReques
 
 
 def undo_lease(tx: Transaction, now: Moment, task_id: str, token: str, actor: Actor) -> bool:
-    """Give back a lease that was never handed to the transport; False if it is not that any more."""
+    """Give back an answer that never reached its transport; the lease is undone if no other answer brought it.
+
+    False if the lease stands: it was handed over in another answer, acknowledged, or is not there any more.
+    """
     task = find_task(tx, task_id)
     if task is None or task.status is not TaskStatus.LEASED:
         return False
-    if tx.change("lease_undo", task_id=task_id, token=token) == 0:
+    left = tx.one("lease_take_back", task_id=task_id, token=token)
+    if left is None or left["given_count"] > 0:
         return False
+    tx.change("lease_undo", task_id=task_id, token=token)
     tx.change("task_give_back", task_id=task_id, lease_number=task.lease_count, at=now.utc)
     record(tx, now, task, Event.UNDO, actor, TaskStatus.QUEUED, reason="the client had gone")
     tx.hint(QUEUE)
@@ -69,7 +73,7 @@ def reclaim(
         return not_found(task_id)
     lease = current_lease(tx, task)
     if task.status is TaskStatus.LEASED and lease is not None and _is_unacknowledged_of(lease, request):
-        return replace(_lease(tx, policy, task, lease.token), given_before=True)
+        return _give_again(tx, policy, task, lease)
     actor = Actor(request.identity, request.worker_id)
     refusal = check(Event.RECLAIM, task_id, task.status, task.lease_count) or _occupied(tx, policy, task)
     if refusal is not None:
@@ -92,7 +96,12 @@ def _again(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest) 
     if has_lapsed(task, now):
         expire(tx, now, task)
         return None
-    return replace(_lease(tx, policy, task, lease.token), given_before=True)
+    return _give_again(tx, policy, task, lease)
+
+
+def _give_again(tx: Transaction, policy: Policy, task: Task, lease: LeaseRecord) -> Lease:
+    tx.change("lease_give_again", task_id=lease.task_id, lease_number=lease.lease_number)
+    return _lease(tx, policy, task, lease.token)
 
 
 def _is_unacknowledged_of(lease: LeaseRecord, request: LeaseRequest) -> bool:

@@ -35,7 +35,5 @@ class OrderShelf:
         return take_next(tx, now, self._policy, request, self._new_token())
 
     def put_back(self, tx: Transaction, now: Moment, request: LeaseRequest, lease: Lease) -> bool:
-        """Undo a lease that was never handed over; one that had been given before may be in the worker's hand."""
-        if lease.given_before:
-            return False
+        """Undo a lease that was never handed over, neither here nor in another stream of the same process."""
         return undo_lease(tx, now, lease.task_id, lease.token, Actor("gateway", request.worker_id))

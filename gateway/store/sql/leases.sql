@@ -24,9 +24,18 @@ WHERE task_id = :task_id AND lease_number = :lease_number AND ended_at IS NULL A
 UPDATE leases SET ended_at = :at, ended_us = :elapsed_us
 WHERE task_id = :task_id AND lease_number = :lease_number AND ended_at IS NULL;
 
+-- name: lease_give_again
+UPDATE leases SET given_count = given_count + 1
+WHERE task_id = :task_id AND lease_number = :lease_number AND ended_at IS NULL AND acknowledged_at IS NULL;
+
+-- name: lease_take_back
+UPDATE leases SET given_count = given_count - 1
+WHERE task_id = :task_id AND token = :token AND ended_at IS NULL AND acknowledged_at IS NULL AND given_count > 0
+RETURNING given_count;
+
 -- name: lease_undo
 DELETE FROM leases
-WHERE task_id = :task_id AND token = :token AND ended_at IS NULL AND acknowledged_at IS NULL;
+WHERE task_id = :task_id AND token = :token AND ended_at IS NULL AND acknowledged_at IS NULL AND given_count = 0;
 
 -- name: lease_permit
 UPDATE leases

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import IO, Final
 
-from gateway.store.sqlite.schema import DatabaseUnusableError
+from gateway.store.sqlite.schema import DatabaseUnusableError, check_ours
 
 _BUSY_SECONDS: Final = 2.0
 """How long opening and reading wait for another program that holds the file."""
@@ -38,16 +38,26 @@ def open_writer(path: Path) -> sqlite3.Connection:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = _open(f"file:{quoted(path)}?mode=rw")
-        if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
-            raise DatabaseUnusableError("its folder does not support SQLite's WAL mode (a network share?)")
-        # An acknowledgement promises that the data is on disk, so every commit is flushed.
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        # The writer waits for a locked file by itself, in a thread: SQLite would wait in the event loop.
-        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            _prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
     except (OSError, sqlite3.Error) as error:
         raise DatabaseUnusableError(str(error)) from error
     return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    # Before anything is changed: another program's file stays as it is.
+    check_ours(connection)
+    if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+        raise DatabaseUnusableError("its folder does not support SQLite's WAL mode (a network share?)")
+    # An acknowledgement promises that the data is on disk, so every commit is flushed.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # The writer waits for a locked file by itself, in a thread: SQLite would wait in the event loop.
+    connection.execute("PRAGMA busy_timeout = 0")
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

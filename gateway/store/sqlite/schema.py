@@ -29,11 +29,8 @@ def migrate(connection: sqlite3.Connection, steps: Sequence[str] | None = None) 
     Raises DatabaseUnusableError if the file belongs to another program or to a newer version, or is damaged.
     """
     steps = migrations() if steps is None else steps
+    check_ours(connection)
     version = _pragma(connection, "user_version")
-    application = _pragma(connection, "application_id")
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if application != APPLICATION_ID and (application != 0 or tables):
-        raise DatabaseUnusableError("it is a SQLite database of another program; name another file")
     if version > len(steps):
         raise DatabaseUnusableError(
             f"it has schema version {version}, this program knows versions up to {len(steps)}; "
@@ -50,6 +47,14 @@ def migrate(connection: sqlite3.Connection, steps: Sequence[str] | None = None) 
                 connection.rollback()
             raise
     return len(steps) - version
+
+
+def check_ours(connection: sqlite3.Connection) -> None:
+    """Raise DatabaseUnusableError unless the file is empty or was made by this program."""
+    application = _pragma(connection, "application_id")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application != APPLICATION_ID and (application != 0 or tables):
+        raise DatabaseUnusableError("it is a SQLite database of another program; name another file")
 
 
 def check_integrity(connection: sqlite3.Connection) -> None:

@@ -1,6 +1,7 @@
 """Opening the file: made, migrated, refused with a clear line (specification, section 8; cli: exit code 3)."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import pytest
 
 from gateway.store.sqlite import schema
 from gateway.store.sqlite.engine import open_database
-from gateway.store.sqlite.schema import APPLICATION_ID, migrate, migrations
-from tests.gateway.support.process import gateway_process, refused_start
+from gateway.store.sqlite.schema import APPLICATION_ID, DatabaseUnusableError, migrate, migrations
+from tests.gateway.support.process import refused_start
 
 
 def tables(path: Path) -> dict[str, str]:
@@ -128,36 +129,40 @@ BROKEN = [newer, of_another_program, with_another_mark, no_database, overwritten
 
 
 @pytest.mark.parametrize("make", BROKEN)
-async def test_a_file_that_can_not_serve_is_refused_with_a_clear_line_and_code_3(tmp_path: Path, make: object) -> None:
+def test_a_file_that_can_not_serve_is_refused_and_left_as_it_is(tmp_path: Path, make: Callable[[Path], str]) -> None:
     path = tmp_path / "gateway.db"
-    says = make(path)  # type: ignore[operator]
+    says = make(path)
     before = path.read_bytes() if path.is_file() else b""
-    code, said = await refused_start(tmp_path)
-    assert code == 3, said
-    assert f"order-gateway: the database cannot be used: {path}: " in said
-    assert says in said
-    assert "Traceback" not in said
+    with pytest.raises(DatabaseUnusableError, match=says) as refused:
+        open_database(path)
+    assert str(refused.value).startswith(f"{path}: ")
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
-async def test_a_folder_that_can_not_be_made_is_refused_with_a_clear_line(tmp_path: Path) -> None:
+async def test_the_program_says_so_in_one_line_and_ends_with_code_3(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.db"
+    newer(path)
+    code, said = await refused_start(tmp_path)
+    assert code == 3, said
+    assert said.startswith(f"order-gateway: the database cannot be used: {path}: it has schema version")
+    assert len(said.splitlines()) == 1
+
+
+def test_a_folder_that_can_not_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    code, said = await refused_start(tmp_path, gateway_db_path=str(tmp_path / "file" / "gateway.db"))
-    assert (code, "Traceback" in said) == (3, False)
-    assert "cannot be opened" in said
+    with pytest.raises(DatabaseUnusableError, match="cannot be opened"):
+        open_database(tmp_path / "file" / "gateway.db")
 
 
 async def test_a_second_process_on_the_same_file_is_refused_also_by_another_name(tmp_path: Path) -> None:
     other_name = tmp_path / "link.db"
     other_name.symlink_to(tmp_path / "gateway.db")
-    async with gateway_process(tmp_path) as running:
-        for path in (tmp_path / "gateway.db", other_name):
-            code, said = await refused_start(tmp_path, gateway_db_path=str(path))
-            assert code == 3, said
-            assert "another gateway process has it open" in said
-        assert await running.terminate() == 0
-    async with gateway_process(tmp_path, gateway_db_path=str(other_name)) as running:
-        assert await running.terminate() == 0
+    database = open_database(tmp_path / "gateway.db")
+    code, said = await refused_start(tmp_path, gateway_db_path=str(other_name))
+    database.close()
+    assert code == 3, said
+    assert "another gateway process has it open" in said
+    open_database(other_name).close()
 
 
 def test_a_name_with_signs_of_a_uri_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -48,14 +48,14 @@ def _text(path: Path) -> str:
 
 async def start(folder: Path, **settings: str) -> tuple[asyncio.subprocess.Process, Path]:
     """Start the program with its log in a file; its settings are lower-case names without the prefix."""
-    environment = {
-        "PATH": os.environ["PATH"],
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ} | {
         "PYTHONUNBUFFERED": "1",
         "RAKUTEN_SITES": "rakuten,sandbox",
         "RAKUTEN_GATEWAY_DB_PATH": str(folder / "gateway.db"),
         "RAKUTEN_GATEWAY_GRPC_PORT": "0",
         "RAKUTEN_GATEWAY_PORT": "0",
-    } | {f"RAKUTEN_{name.upper()}": value for name, value in settings.items()}
+        **{f"RAKUTEN_{name.upper()}": value for name, value in settings.items()},
+    }
     descriptor, name = tempfile.mkstemp(".log", "gateway-", folder)
     try:
         process = await asyncio.create_subprocess_exec(

@@ -58,6 +58,8 @@ CREATE TABLE leases (
     via TEXT NOT NULL CHECK (via IN ('grpc', 'rest')),
     started_at TEXT NOT NULL,
     started_us INTEGER NOT NULL,
+    -- To how many answers it was given, less those that never reached their transport; at 0 it is undone.
+    given_count INTEGER NOT NULL DEFAULT 1 CHECK (given_count >= 0),
     acknowledged_at TEXT,
     ended_at TEXT,
     ended_us INTEGER,
