@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
+import uvloop
 from grpc_health.v1 import health, health_pb2_grpc
 from ordergateway.v1 import order_leases_pb2 as leases
 from ordergateway.v1 import orders_pb2 as orders
@@ -105,4 +106,5 @@ async def serve(port: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1])))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # the gateway's own loop
+        runner.run(serve(int(sys.argv[1])))
