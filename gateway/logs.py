@@ -33,3 +33,6 @@ def set_up_logs(style: Literal["text", "json"], level: str) -> None:
         formatter.converter = time.gmtime
         handler.setFormatter(formatter)
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    # These write down the URLs that they call, and those of callbacks and webhooks may hold a key.
+    for library in ("httpx", "httpcore"):
+        logging.getLogger(library).setLevel(logging.WARNING)

@@ -1,0 +1,1 @@
+"""The files in deploy/: units that systemd takes, steps of the container that work."""

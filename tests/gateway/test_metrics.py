@@ -1,0 +1,144 @@
+"""The figures at /metrics: what they count, who may see them, that the dashboard and the alert rules name real ones."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.domain.states import OrderState
+from gateway.metrics import Metrics
+from tests.gateway.callbacks.receiver import Receiver, receiving
+from tests.gateway.support.grpc_api import RefusedCallError, heartbeat_of
+from tests.gateway.support.in_process import RunningGateway, running_gateway
+from tests.gateway.support.manual_time import ManualTime
+from worker.metrics import WorkerMetrics
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+async def scraped(gateway: RunningGateway, token: str | None = None) -> dict[tuple[str, ...], float]:
+    """Every sample by its name and label values."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False) as client:
+        answer = await client.get("/metrics", headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+@pytest.fixture(autouse=True)
+def always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.metrics.FRESH_SECONDS", 0)
+
+
+async def test_how_things_stand_and_what_has_happened(gateway: RunningGateway) -> None:
+    api = gateway.api
+    before = await scraped(gateway)
+    assert before["ordergateway_tasks", "queued"] == 0
+    await api.submit("po-1")
+    await api.submit("po-2")
+    lease = await api.take("po-1")
+    await api.permit(lease)
+    with pytest.raises(RefusedCallError):
+        await api.permit(lease, journal_id="journal-of-another-one")
+    gateway.time.advance(20)
+    waiting = api.stream("w2", 30)
+    await heartbeat_of(waiting)
+    figures = await scraped(gateway)
+    waiting.cancel()
+    assert figures["ordergateway_tasks", "queued"] == 1
+    assert figures["ordergateway_tasks", "leased"] == 1
+    assert figures["ordergateway_queue_oldest_seconds",] == 20
+    assert figures["ordergateway_worker_silent_seconds", "w1"] == 20
+    assert figures["ordergateway_worker_silent_seconds", "w2"] == 0
+    assert figures["ordergateway_events_total", "submit"] == 2
+    assert figures["ordergateway_events_total", "lease"] == 1
+    assert figures["ordergateway_events_total", "permit"] == 1
+    assert figures["ordergateway_refusals_total", "permit_refused", "permit_other_journal"] == 1
+    assert figures["ordergateway_waiting",] == 1
+    assert figures["ordergateway_store_commit_seconds_count",] > 3
+    assert figures["ordergateway_store_group_operations_sum",] >= figures["ordergateway_store_group_operations_count",]
+    assert figures["process_resident_memory_bytes",] > 0
+
+    gateway.time.advance(400)
+    with pytest.raises(RefusedCallError):
+        await api.report(lease, OrderState.ORDERED)
+    figures = await scraped(gateway)
+    assert figures["ordergateway_tasks", "stale"] == 1
+    assert figures["ordergateway_events_total", "expire"] == 1
+    assert figures["ordergateway_refusals_total", "report_refused", "lease_invalid"] == 1
+    assert figures["ordergateway_alerts_standing", "late_report"] == 1
+    assert figures["ordergateway_alerts_standing", "task_stale"] == 1
+    gateway.pause("rakuten")
+    assert (await scraped(gateway))["ordergateway_pauses",] == 1
+
+
+async def test_callbacks_are_counted(gateway: RunningGateway) -> None:
+    async with receiving(Receiver()) as receiver:
+        await gateway.api.submit(callback_url=receiver.url)
+        await gateway.api.cancel()
+        await receiver.comes(1)
+        figures = await scraped(gateway)
+        while not figures["ordergateway_callbacks", "delivered"]:
+            figures = await scraped(gateway)
+    figures = await scraped(gateway)
+    assert figures["ordergateway_callback_tries_total", "delivered"] == 1
+
+
+async def test_counters_begin_with_the_process(tmp_path: Path, time: ManualTime) -> None:
+    async with running_gateway(tmp_path, time) as first:
+        await first.api.submit()
+    async with running_gateway(tmp_path, time) as second:
+        figures = await scraped(second)
+        assert ("ordergateway_events_total", "submit") not in figures
+        assert figures["ordergateway_tasks", "queued"] == 1
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path, time: ManualTime) -> AsyncIterator[RunningGateway]:
+    tokens = {"worker_token": "worker-token", "operator_token": "operator-token", "upstream_token": "upstream-token"}
+    async with running_gateway(tmp_path, time, **tokens) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("token", "status"), [(None, 401), ("worker-token", 403), ("operator-token", 200), ("upstream-token", 200)]
+)
+async def test_a_token_is_asked_for(guarded: RunningGateway, token: str | None, status: int) -> None:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.get(f"http://127.0.0.1:{guarded.http_port}/metrics", headers=headers)
+    assert answer.status_code == status
+
+
+def names_of(registry: CollectorRegistry) -> set[str]:
+    """Every name that a registry can show."""
+    names = set()
+    for family in registry.collect():
+        suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"], "info": ["_info"]}
+        names |= {family.name + suffix for suffix in suffixes.get(family.type, [""])}
+    return names
+
+
+@pytest.mark.parametrize("file", ["grafana-dashboard.json", "prometheus-rules.yml"])
+def test_dashboard_and_rules_name_figures_that_exist(file: str) -> None:
+    text = (DEPLOY / file).read_text()
+    known = names_of(Metrics().registry) | names_of(WorkerMetrics().registry)
+    named = set(re.findall(r"\b(?:ordergateway|orderworker|process)_[a-z_]+\b", text))
+    assert len(named) > 8
+    assert named <= known, named - known
+
+
+def test_the_dashboard_is_json_with_a_title_on_every_panel() -> None:
+    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+    assert all(panel["title"] and panel["targets"] for panel in dashboard["panels"])
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
