@@ -27,7 +27,8 @@ async def _served() -> Any:
             _env_file=None, gateway_db_path=Path(folder) / "gateway.db", gateway_port=0, gateway_grpc_port=0
         )
         running = asyncio.create_task(run_gateway(settings, stop, ready.set_result))
-        await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {running, ready}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             running.result()
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{ready.result().http}") as client:

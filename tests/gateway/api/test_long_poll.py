@@ -1,0 +1,137 @@
+"""A long poll whose client goes away: it gets nothing, and the task stays for the next one."""
+
+import asyncio
+import json
+import random
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.support.in_process import RunningGateway, running_gateway
+from tests.gateway.support.rest_api import data_of, envelope_of, lease, post, rest_client, submit
+
+REPETITIONS = 200
+
+
+async def poll(port: int, worker_id: str = "gone", wait: float = 30, path: str = "/api/orders/lease") -> Any:
+    """Send a long poll over a connection of its own; return the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path}?worker_id={worker_id}&wait={wait} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    await writer.drain()
+    return reader, writer
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """End a connection as a killed client does."""
+    writer.transport.abort()
+
+
+async def until_waiting(gateway: RunningGateway, worker_id: str) -> None:
+    """Wait until the gateway has begun to serve a worker's poll."""
+    async with asyncio.timeout(10):
+        with closing(sqlite3.connect(gateway.path)) as connection:
+            seen = "SELECT 1 FROM workers WHERE worker_id = ?"
+            while not connection.execute(seen, (worker_id,)).fetchone():  # noqa: ASYNC110 - the row is the signal
+                await asyncio.sleep(0.002)
+
+
+@pytest.mark.parametrize("moment", ["before", "during", "at_submit"])
+async def test_a_client_that_is_killed_gets_no_lease(gateway: RunningGateway, moment: str) -> None:
+    """200 in all: killed right after sending, while waiting, or at the very moment of the submission."""
+    async with rest_client(gateway.http_port) as client:
+        for number in range(REPETITIONS // 3 + 1):
+            worker, task_id = f"gone-{moment}-{number}", f"po-{number}"
+            _, writer = await poll(gateway.http_port, worker)
+            if moment == "before":
+                reset(writer)
+                await submit(client, task_id)
+            elif moment == "during":
+                await until_waiting(gateway, worker)
+                reset(writer)
+                await submit(client, task_id)
+            else:
+                await until_waiting(gateway, worker)
+                submission = asyncio.create_task(submit(client, task_id))
+                for _ in range(random.randrange(4)):  # noqa: S311 - no secret
+                    await asyncio.sleep(0)
+                reset(writer)
+                await submission
+            taken = await asyncio.wait_for(lease(client, "next", wait=10), 15)
+            assert (taken["task_id"], taken["lease_count"]) == (task_id, 1)
+            end = {"worker_id": "next", "state": "paid", "terminal": True}
+            assert data_of(await post(client, f"/api/orders/{task_id}/report", end))["status"] == "succeeded"
+    stray = gateway.rows("SELECT task_id, worker_id FROM leases WHERE worker_id <> 'next'")
+    assert stray == []
+    assert gateway.rows("SELECT count(*) AS n FROM tasks WHERE status = 'succeeded'") == [{"n": REPETITIONS // 3 + 1}]
+
+
+async def test_a_client_that_half_closes_counts_as_gone(gateway: RunningGateway) -> None:
+    _, writer = await poll(gateway.http_port, "half")
+    await until_waiting(gateway, "half")
+    writer.write_eof()
+    async with rest_client(gateway.http_port) as client:
+        await submit(client)
+        assert (await lease(client, "next", wait=10))["task_id"] == "po-1"
+    writer.close()
+
+
+async def test_a_query_is_not_led_to_a_client_that_has_gone(gateway: RunningGateway) -> None:
+    async with rest_client(gateway.http_port) as client:
+        for number in range(20):
+            _, writer = await poll(gateway.http_port, "gone", path="/api/account/queries/lease")
+            reset(writer)
+            data_of(await post(client, "/api/account/queries", {"query_id": f"aq-{number}", "kind": "order_list"}))
+            answer = await client.get("/api/account/queries/lease?worker_id=next&wait=10")
+            assert data_of(answer)["query_id"] == f"aq-{number}"
+    assert gateway.rows("SELECT DISTINCT worker_id FROM query_attempts") == [{"worker_id": "next"}]
+
+
+async def test_a_wait_that_ends_leaves_the_connection_usable(gateway: RunningGateway) -> None:
+    reader, writer = await poll(gateway.http_port, wait=0)
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    assert json.loads(await reader.readexactly(size))["data"] is None
+    writer.write(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+    writer.close()
+
+
+async def test_no_more_than_the_limit_wait_at_once_over_all_ports(tmp_path: Any) -> None:
+    async with running_gateway(tmp_path, max_waiters=2) as gateway, rest_client(gateway.http_port) as client:
+        stream = gateway.api.stream("w1", 30)
+        await stream.read()
+        waiting = asyncio.create_task(lease(client, "w2", wait=30))
+        await until_waiting(gateway, "w2")
+        refused = await client.get("/api/orders/lease?worker_id=w3&wait=30")
+        assert refused.status_code == envelope_of(refused)["code"] == 429
+        assert refused.headers["retry-after"] == "5"
+        watch = await client.post(
+            "/ordergateway.v1.OrderService/WatchOrder",
+            content=b"\0\0\0\0\2{}",
+            headers={"Content-Type": "application/connect+json"},
+        )
+        assert b"resource_exhausted" in watch.content
+        stream.cancel()
+        async with asyncio.timeout(10):
+            while (await client.get("/api/orders/lease?worker_id=w3&wait=0")).status_code == 429:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await submit(client)
+        assert (await waiting)["task_id"] == "po-1"
+
+
+async def test_those_who_wait_are_told_to_come_back_when_the_gateway_stops(gateway: RunningGateway) -> None:
+    async with rest_client(gateway.http_port) as client:
+        waiting = [asyncio.create_task(client.get(f"/api/orders/lease?worker_id=w{n}&wait=60")) for n in range(50)]
+        for number in range(50):
+            await until_waiting(gateway, f"w{number}")
+        started = asyncio.get_running_loop().time()
+        gateway.stop.set()
+        answers: list[httpx.Response] = await asyncio.gather(*waiting)
+        await asyncio.wait_for(asyncio.shield(gateway.ended), 10)
+        assert asyncio.get_running_loop().time() - started < 10
+    assert {(answer.status_code, envelope_of(answer)["code"]) for answer in answers} == {(503, 503)}
+    assert all(answer.headers["retry-after"] == "1" for answer in answers)
