@@ -55,10 +55,11 @@ class QueryWakeSweep:
         watched = [query_id for topic in self._hub.topics() if (query_id := query_of_topic(topic)) is not None]
         if watched:
             now = await self._store.read(self._look, watched)
+            # One that is watched for the first time may have changed since its watcher read it.
             self._hub.publish(
                 topic_of_query(query_id)
                 for query_id, seen in now.items()
-                if query_id in self._seen and self._seen[query_id] != seen
+                if query_id not in self._seen or self._seen[query_id] != seen
             )
             self._seen = now
         return {}

@@ -30,7 +30,7 @@ async def gateway(tmp_path: Path, time: ManualTime) -> AsyncIterator[RunningGate
 async def queries(gateway: RunningGateway, request: pytest.FixtureRequest) -> AsyncIterator[Queries]:
     """The same case over each transport."""
     if request.param == "grpc":
-        yield OverGrpc(gateway.api.channel)
+        yield OverGrpc(gateway.api.channel, sites=("sandbox",))
     else:
         async with over_rest(gateway.http_port) as client:
             yield client
@@ -46,7 +46,7 @@ async def bring(queries: Queries, result: dict[str, Any]) -> dict[str, Any]:
 async def test_a_round_by_itself_and_by_hand_and_what_they_find(queries: Queries, gateway: RunningGateway) -> None:
     for task_id, number in (("po-1", "A-1"), ("po-2", "A-2")):
         await gateway.api.submit(task_id, site="sandbox")
-        lease = await gateway.api.lease()
+        lease = await gateway.api.lease(sites=("sandbox",))
         assert lease is not None
         await gateway.api.renew(lease)
         await gateway.api.report(lease, OrderState.PAID, site_order_id=number, terminal=True)

@@ -51,7 +51,13 @@ class Queries(Protocol):
 class OverGrpc:
     """The contract's own services."""
 
-    def __init__(self, channel: grpc.aio.Channel, session: str = "session-of-queries-1") -> None:
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        session: str = "session-of-queries-1",
+        sites: tuple[str, ...] = ("rakuten", "sandbox"),
+    ) -> None:
+        self.sites = sites
         self.upstream: Any = AccountQueryServiceStub(channel)
         self.worker: Any = QueryLeaseServiceStub(channel)
         self.operator: Any = CatalogServiceStub(channel)
@@ -83,7 +89,7 @@ class OverGrpc:
             query_leases_pb2.LeaseQueriesRequest(
                 worker_id=worker,
                 session_id=session,
-                sites=["rakuten", "sandbox"],
+                sites=self.sites,
                 wait=duration(wait),
                 held_query_ids=held,
             )
