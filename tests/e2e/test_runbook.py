@@ -1,0 +1,98 @@
+"""docs/runbook.md followed as a new operator would, with the commands as they stand there."""
+
+import re
+import signal
+from pathlib import Path
+
+from ordergateway.v1 import orders_pb2
+
+from tests.e2e.operator import Operator
+from tests.e2e.parts import ENDED, Parts
+from worker.checkpoints import CheckpointName
+
+RUNBOOK = (Path(__file__).parents[2] / "docs" / "runbook.md").read_text()
+TASK = "po-1042"
+
+
+def commands(part: str, after: str = "") -> list[str]:
+    """The command lines of a part of the runbook, or of the one block that follows certain words in it."""
+    text = RUNBOOK.partition(f"\n## {part}\n")[2].partition("\n## ")[0]
+    assert text, part
+    if after:
+        assert after in text, after
+        text = text.partition(after)[2]
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    lines = "".join(blocks[:1] if after else blocks).splitlines()
+    assert lines, (part, after)
+    return lines
+
+
+async def stale(parts: Parts, at: CheckpointName) -> Operator:
+    """The task of the runbook, stale because its worker was killed there."""
+    await parts.submit(TASK)
+    worker = await parts.crashing_worker(at)
+    assert await worker.wait() == -signal.SIGKILL
+    operator = Operator(parts)
+    assert "is now stale" in await follow(operator, *commands("task_stale", "that the worker is dead.*"))
+    return operator
+
+
+async def follow(operator: Operator, *lines: str) -> str:
+    return "".join([(await operator.must(line)).out for line in lines])
+
+
+async def test_from_the_alert_to_the_task_that_the_worker_settles(parts: Parts) -> None:
+    operator = await stale(parts, CheckpointName.PAID)
+
+    told = await follow(operator, "order-gateway alerts")
+    assert "task_stale" in told
+    assert TASK in told
+    told = await follow(operator, *commands("One sentence tells how dangerous it is"))
+    assert "An order is certain" in told
+    assert f"order-worker reclaim {TASK}" in told
+    told = await follow(operator, *commands("task_stale", "**Look at**"))
+    assert "04-order-submit" in told
+
+    await parts.worker()
+    told = await follow(operator, *commands("task_stale", "with its journal.*"))
+    assert f"{TASK}  succeeded" in told
+    assert (await operator.must("order-gateway decisions")).out == "nothing to decide\n"
+    assert (await operator.must("order-gateway alerts")).out == "no alert stands\n"
+    assert await parts.counted() == (1, 2, 1)
+
+
+async def test_a_requeue_and_its_withdrawal_then_nothing_on_the_site(parts: Parts) -> None:
+    operator = await stale(parts, CheckpointName.CONFIRMED)
+    assert "An order is impossible" in await follow(operator, "order-gateway decisions")
+    told = await follow(operator, *commands("task_stale", "an order is impossible.*"))
+    assert "is now queued" in told
+    told = await follow(operator, *commands("task_stale", "before a worker took it?"))
+    assert "is now stale" in told
+    told = await follow(operator, *commands("task_stale", "and there is no order.*"))
+    assert "is now failed" in told
+    assert (await operator.must("order-gateway alerts")).out == "no alert stands\n"
+
+
+async def test_an_order_that_the_person_finds_on_the_site(parts: Parts) -> None:
+    operator = await stale(parts, CheckpointName.CLICKED)
+    assert "An order is possible" in await follow(operator, "order-gateway decisions")
+    told = await follow(operator, *commands("task_stale", "and the order is there.*"))
+    assert "is now succeeded" in told
+    task = await parts.until(*ENDED, task_id=TASK)
+    assert task.reports[-1].site_order_id == "250-1042"
+    assert task.latest_state == orders_pb2.ORDER_STATE_PAID
+
+
+async def test_the_looking_commands_of_every_part_work(parts: Parts) -> None:
+    """Whatever only looks, pauses or backs up can be typed at any time."""
+    await parts.submit(TASK)
+    operator = Operator(parts)
+    looking = re.compile(
+        r"order-gateway (pause|resume|alerts(?! clear)|decisions|tasks (list|show)|events|health|workers list|callbacks"
+        r"|backup)"
+    )
+    lines = [line for line in re.findall(r"^order-gateway .*$", RUNBOOK, re.MULTILINE) if looking.match(line)]
+    assert len(lines) >= 12
+    assert sum(line.startswith("order-gateway pause") for line in lines) == 1
+    await follow(operator, *dict.fromkeys(lines))
+    assert await follow(operator, commands("task_unclaimed")[-1]) == "task po-1042 is now failed\n"
