@@ -163,15 +163,15 @@ class Desk(Generic[R, L]):
         waiter: _Waiter[R, L] = _Waiter(request)
         self._supersede_former(waiter)
         try:
-            hints = self._wake.count
+            hints = self._hints.count
             lease = await self._open(request)
             if lease is not None:
                 waiter.future.set_result(lease)
             self._refuse_while_closing()
-            if lease is None:
+            if lease is None and waiter not in self._superseded:
                 nobody_waited = not self._lines
                 self._lines.setdefault(frozenset(request.sites), {})[waiter] = None
-                if nobody_waited or self._wake.count != hints:
+                if nobody_waited or self._hints.count != hints:
                     self._wake.wake()
             yield waiter
         finally:

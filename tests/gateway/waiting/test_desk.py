@@ -236,3 +236,22 @@ async def test_two_thousand_waits_that_are_broken_off_leave_nothing(core: Core) 
     assert not core.desk._errands
     assert core.hub.topics() == topics
     assert core.rows("SELECT * FROM leases") == []
+
+
+async def test_an_order_filed_while_a_wait_is_being_opened_is_not_overlooked(core: Core) -> None:
+    other = await in_line(core, core.request("w1", sites=("sandbox",)))
+    opening = asyncio.create_task(core.lease(core.request("w2"), wait=30))
+    await writing(core)
+    await core.submit()
+    assert await asyncio.wait_for(opening, 0.5) is not None
+    await other.cancel()
+
+
+async def test_a_process_that_waits_anew_while_its_former_wait_is_being_opened_gets_its_lease_there(core: Core) -> None:
+    dead = Waiting(core, core.request())
+    await writing(core)
+    alive = Waiting(core, core.request())
+    await asyncio.wait_for(alive.beats.wait(), 5)
+    await core.submit()
+    assert await asyncio.wait_for(alive.lease(), 0.5) is not None
+    await dead.cancel()
