@@ -52,6 +52,7 @@ from gateway.sweeps.queries import QuerySweep, QueryWakeSweep
 from gateway.sweeps.retention import RetentionSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep
+from gateway.tracing import Tracing, set_up_tracing
 from gateway.waiting.hub import Hub
 from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
 from gateway.waiting.query_desk import QueryDesk, QueryShelf
@@ -75,23 +76,28 @@ class FatalStoreError(Exception):
 
 
 async def run_gateway(
-    settings: Settings, stop: asyncio.Event, on_ready: Callable[[Ports], None], machine: SystemTime | None = None
+    settings: Settings,
+    stop: asyncio.Event,
+    on_ready: Callable[[Ports], None],
+    machine: SystemTime | None = None,
+    tracing: Tracing | None = None,
 ) -> None:
-    """Serve until `stop` is set; `on_ready` gets the ports. `machine` replaces the machine's clocks in tests.
+    """Serve until `stop` is set; `on_ready` gets the ports. `machine` replaces the machine's clocks and
+    `tracing` what OTEL_* variables ask for, in tests.
 
     Raises SettingsError (unreadable TLS files, address in use), DatabaseUnusableError, FatalStoreError.
     """
     certificates = _certificates(settings)
     policy = settings.policy()
     query_policy, catalog_policy = settings.query_policy(), settings.catalog_policy()
-    hub = Hub()
-    metrics = Metrics()
+    hub, metrics, tracing = Hub(), Metrics(), tracing or set_up_tracing()
     fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
     database = open_database(settings.gateway_db_path)
     clock = load_clock(database.transaction(), machine or system_time())
     async with AsyncExitStack() as undo:
         store = SqliteStore(database, clock, hub.publish, fatal.set_result, metrics.committed)
         undo.push_async_callback(store.close)
+        undo.callback(tracing.close)
         started = await _take_up(store, clock, policy, query_policy)
         await metrics.begin(store)
         rounds = Rounds(catalog_policy, query_policy, _new_query_id)
@@ -115,6 +121,7 @@ async def run_gateway(
             _authenticator(settings),
             max_waiters=settings.max_waiters,
             calls_per_second=settings.rate_limit_per_second,
+            current_trace=tracing.current,
         )
         services = Services(
             orders=OrderService(store, hub, policy, _new_task_id),
@@ -133,8 +140,9 @@ async def run_gateway(
             health_routes(store, policy, Readiness(store, clock.save)),
             metrics_routes(lambda: metrics.page(store, lambda: admission.waiters), CONTENT_TYPE),
         ]
-        server = GrpcServer(services, admission)
-        http = HttpServer(http_app(services, routers, admission, settings.max_body_bytes), STOP_SECONDS)
+        server = GrpcServer(services, admission, tracing.interceptors())
+        application = http_app(services, routers, admission, settings.max_body_bytes)
+        http = HttpServer(tracing.traced(application), STOP_SECONDS)
         await _listen(settings, server, http, certificates)
         background = [asyncio.create_task(work) for work in (desk.run(), query_desk.run(), *map(run_sweep, sweeps))]
         try:

@@ -50,7 +50,7 @@ _REASON_WITHOUT_DETAIL = {
 _Answer = TypeVar("_Answer", bound=Message)
 
 
-def open_channel(settings: WorkerSettings) -> Channel:
+def open_channel(settings: WorkerSettings, interceptors: Sequence[grpc.aio.ClientInterceptor] = ()) -> Channel:
     """The outbound channel that the settings describe. Nothing is sent before the first call."""
     target = settings.gateway
     if target is None:
@@ -68,13 +68,13 @@ def open_channel(settings: WorkerSettings) -> Channel:
     if target.is_loopback:
         options.append(("grpc.enable_http_proxy", 0))
     if not target.tls:
-        return grpc.aio.insecure_channel(target.address, options=options)
+        return grpc.aio.insecure_channel(target.address, options=options, interceptors=interceptors)
     credentials = grpc.ssl_channel_credentials(
         root_certificates=settings.gateway_ca.read_bytes() if settings.gateway_ca else None,
         private_key=settings.worker_tls_key.read_bytes() if settings.worker_tls_key else None,
         certificate_chain=settings.worker_tls_cert.read_bytes() if settings.worker_tls_cert else None,
     )
-    return grpc.aio.secure_channel(target.address, credentials, options=options)
+    return grpc.aio.secure_channel(target.address, credentials, options=options, interceptors=interceptors)
 
 
 class GatewayClient:

@@ -26,6 +26,7 @@ from worker.screenshots import Screenshots as BrowserScreenshots
 from worker.settings import SettingsError, WorkerSettings
 from worker.site.registry import build_sites
 from worker.site.seam import sites_that_can_read_orders
+from worker.tracing import Tracing, set_up_tracing
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ async def run_worker(
     on_event: OnEvent = ignore_event,
     clock: Clock | None = None,
     entropy: Entropy | None = None,
+    tracing: Tracing | None = None,
 ) -> None:
     """Runs the loops of orders and queries, the outbox and the monitor until `stop` is set, then ends within 10 s.
 
@@ -63,7 +65,9 @@ async def run_worker(
             raise SettingsError(f"RAKUTEN_SANDBOX_URL: {error}") from error
         for site in sites:
             stack.push_async_callback(site.close)
-        channel = open_channel(settings)
+        tracing = tracing or set_up_tracing()
+        stack.callback(tracing.close)
+        channel = open_channel(settings, tracing.interceptors())
         stack.push_async_callback(channel.close)
         session_id = entropy.token()
         token = settings.token.get_secret_value() if settings.token else None
@@ -102,7 +106,15 @@ async def run_worker(
             accounts,
             MonitorPolicy(settings.monitor_interval_seconds, settings.monitor_days, settings.payment_alert_seconds),
         )
-        loop = OrderLoop(parts, sites, accounts, entropy, lease_wait=settings.lease_wait_seconds, stopping=stop)
+        loop = OrderLoop(
+            parts,
+            sites,
+            accounts,
+            entropy,
+            lease_wait=settings.lease_wait_seconds,
+            stopping=stop,
+            in_trace=lambda lease: tracing.order(lease.task_id, lease.site, lease.traceparent),
+        )
         reader = Reader(
             {site.name: site for site in sites},
             accounts,

@@ -5,7 +5,8 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from ordergateway.v1 import errors_pb2
@@ -36,6 +37,15 @@ WISH_POLL = 0.5
 SHORT_WAIT = 2.0
 
 
+InTrace = Callable[[pb.Lease], AbstractContextManager[object]]
+"""What is around everything that is done for a lease: a span of its trace."""
+
+
+def not_traced(_lease: pb.Lease) -> AbstractContextManager[object]:
+    """Nothing."""
+    return nullcontext()
+
+
 class OrderLoop:
     """Takes orders and executes them, one after the other."""
 
@@ -48,8 +58,10 @@ class OrderLoop:
         *,
         lease_wait: float,
         stopping: asyncio.Event,
+        in_trace: InTrace = not_traced,
     ) -> None:
         self._parts = parts
+        self._in_trace = in_trace
         self._sites: Mapping[str, Site] = {site.name: site for site in sites if site.can_order}
         self._names = sites_that_can_order(sites)
         self._accounts = accounts
@@ -167,6 +179,10 @@ class OrderLoop:
 
     async def _work(self, lease: pb.Lease) -> OrderStatus | None:
         """Takes a lease from the journal's first line to its end; None if it was dropped or lost."""
+        with self._in_trace(lease):
+            return await self._work_traced(lease)
+
+    async def _work_traced(self, lease: pb.Lease) -> OrderStatus | None:
         fields = {"task_id": lease.task_id, "site": lease.site, "lease_count": lease.lease_count}
         received_at = self._parts.clock.elapsed()
         taken = await self._parts.journal.take_lease(lease)

@@ -21,7 +21,8 @@ class Admission:
     """Lets calls in.
 
     `max_waiters` bounds the streams and long polls open at once, `calls_per_second` the calls of one token (0: no
-    limit), of which one second's worth may come at once. `clock` counts seconds.
+    limit), of which one second's worth may come at once. `clock` counts seconds. `current_trace` tells the running span
+    as a W3C traceparent, "" where traces are off: then the caller's own is passed on.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Admission:
         max_waiters: int = DEFAULT_MAX_WAITERS,
         calls_per_second: float = 0,
         clock: Callable[[], float] = time.monotonic,
+        current_trace: Callable[[], str] = lambda: "",
     ) -> None:
         self._authenticator = authenticator
         self._max_waiters = max_waiters
@@ -38,6 +40,7 @@ class Admission:
         self._rate = calls_per_second
         self._buckets: dict[str, _Bucket] = {}
         self._clock = clock
+        self._current_trace = current_trace
 
     @property
     def is_open(self) -> bool:
@@ -62,7 +65,8 @@ class Admission:
         """
         identity = self.identify(authorization)
         require(identity, ACCESS.get(path, frozenset()), path.rpartition("/")[2])
-        return Call(identity, traceparent if traceparent and _TRACEPARENT.fullmatch(traceparent) else "")
+        told = traceparent if traceparent and _TRACEPARENT.fullmatch(traceparent) else ""
+        return Call(identity, self._current_trace() or told)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

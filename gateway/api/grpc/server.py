@@ -1,6 +1,7 @@
 """The gRPC server: options, TLS, services, health and reflection."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 import grpc
@@ -36,9 +37,14 @@ _OPTIONS: Final = (
 class GrpcServer:
     """A grpc.aio server with everything registered. `port` is known after `start`."""
 
-    def __init__(self, services: Services, admission: Admission) -> None:
+    def __init__(
+        self,
+        services: Services,
+        admission: Admission,
+        interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+    ) -> None:
         self._guard = Guard(admission)
-        self._server = grpc.aio.server(options=_OPTIONS)
+        self._server = grpc.aio.server(options=_OPTIONS, interceptors=interceptors)
         self._health = health_aio.HealthServicer()
         self.port = 0
         self._names: list[str] = []

@@ -9,6 +9,7 @@ from typing import Any
 
 from gateway.main import Ports, run_gateway
 from gateway.settings import Settings
+from gateway.tracing import Tracing
 from tests.gateway.support import dump
 from tests.gateway.support.grpc_api import GrpcApi, connected
 from tests.gateway.support.manual_time import ManualTime
@@ -57,14 +58,18 @@ class RunningGateway:
 
 @asynccontextmanager
 async def running_gateway(
-    folder: Path, time: ManualTime | None = None, token: str | None = None, **settings: Any
+    folder: Path,
+    time: ManualTime | None = None,
+    token: str | None = None,
+    tracing: Tracing | None = None,
+    **settings: Any,
 ) -> AsyncIterator[RunningGateway]:
     """Start a gateway; stop it and await its end on the way out."""
     time = time or ManualTime()
     wanted = make_settings(folder, **settings)
     stop = asyncio.Event()
     ready: asyncio.Future[Ports] = asyncio.get_running_loop().create_future()
-    ended = asyncio.create_task(run_gateway(wanted, stop, ready.set_result, time.machine()))
+    ended = asyncio.create_task(run_gateway(wanted, stop, ready.set_result, time.machine(), tracing))
     await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
     if ended.done():
         ended.result()
