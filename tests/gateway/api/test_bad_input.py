@@ -1,0 +1,347 @@
+"""Bad input at every RPC: a clear INVALID_ARGUMENT that names the field and the limit, and nothing stored."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+from ordergateway.v1 import order_leases_pb2, orders_pb2
+
+from gateway.api.grpc.server import MAX_MESSAGE_BYTES
+from gateway.api.requests import wait_of
+from gateway.domain.refusals import Reason
+from tests.gateway.support import dump
+from tests.gateway.support.book import POLICY
+from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError, connected
+from tests.gateway.support.grpc_core import LEASES, ORDERS, grpc_core
+
+KEY = "must be 1 to 128 characters of A-Z a-z 0-9 . _ -"
+OPAQUE = "must be 16 to 64 characters"
+TOKEN = "must be the 43 characters that the lease brought"
+EVIDENCE = "must be a relative path of names"
+Verdict = order_leases_pb2.Verification
+
+
+@dataclass
+class Case:
+    """Fields that make a good request bad, the field that must be named, and what must be said of it."""
+
+    fields: dict[str, Any]
+    field: str
+    says: str
+
+
+def keys(field: str) -> list[Case]:
+    """What no task_id and no worker_id may be."""
+    bad = ("-a", ".a", "_a", "a b", "a/b", "a\n", "é", "a" * 129, "../a", "a%2f")
+    return [Case({field: ""}, field, "is required"), *(Case({field: value}, field, KEY) for value in bad)]
+
+
+def opaque(field: str) -> list[Case]:
+    return [Case({field: value}, field, OPAQUE) for value in ("", "a" * 15, "a" * 65, "a" * 15 + ".", "a" * 16 + "\n")]
+
+
+def holder() -> list[Case]:
+    tokens = ("", "a" * 42, "a" * 44, "a" * 42 + "=", "é" * 43)
+    return [
+        *keys("task_id"),
+        *keys("worker_id"),
+        *(Case({"lease_token": value}, "lease_token", TOKEN) for value in tokens),
+    ]
+
+
+def evidence(path: str = "evidence_ref") -> list[tuple[str, str, str]]:
+    return [
+        ("/etc/passwd", path, EVIDENCE),
+        ("../up", path, EVIDENCE),
+        ("a//b", path, EVIDENCE),
+        ("a/", path, EVIDENCE),
+        ("a/.b", path, EVIDENCE),
+        ("a\\b", path, EVIDENCE),
+        ("a" * 301, path, "longer than 300 characters"),
+    ]
+
+
+def look(**fields: Any) -> dict[str, Any]:
+    good: dict[str, Any] = {
+        "verdict": Verdict.VERDICT_NOT_ORDERED,
+        "window_fully_covered": True,
+        "evidence_ref": "a/b",
+        "begun_at_lease_age": Duration(),
+    }
+    return {"verification": Verdict(**(good | fields))}
+
+
+GOOD: dict[str, Message] = {
+    "SubmitOrder": orders_pb2.SubmitOrderRequest(task_id="po-9", site="rakuten", intent_json="{}"),
+    "GetOrder": orders_pb2.GetOrderRequest(task_id="po-1"),
+    "ListOrders": orders_pb2.ListOrdersRequest(),
+    "WatchOrder": orders_pb2.WatchOrderRequest(task_id="po-1"),
+    "CancelOrder": orders_pb2.CancelOrderRequest(task_id="po-1", reason="not wanted"),
+    "LeaseOrders": order_leases_pb2.LeaseOrdersRequest(
+        worker_id="w1", session_id="s" * 16, journal_id="j" * 16, sites=["rakuten"], wait=Duration()
+    ),
+    "RenewLease": order_leases_pb2.RenewLeaseRequest(task_id="po-1", worker_id="w1", lease_token="t" * 43),
+    "ReportOrder": order_leases_pb2.ReportOrderRequest(
+        task_id="po-1", worker_id="w1", lease_token="t" * 43, sequence=1, state=orders_pb2.ORDER_STATE_CREATED
+    ),
+    "RequestSubmitPermit": order_leases_pb2.RequestSubmitPermitRequest(
+        task_id="po-1", worker_id="w1", lease_token="t" * 43, journal_id="j" * 16
+    ),
+    "ReclaimOrder": order_leases_pb2.ReclaimOrderRequest(
+        task_id="po-1", worker_id="w1", session_id="s" * 16, journal_id="j" * 16
+    ),
+}
+"""A request of each method that is refused for no field."""
+
+CASES: dict[str, list[Case]] = {
+    "SubmitOrder": [
+        *keys("task_id")[1:],
+        Case({"task_id": "lease"}, "task_id", "reserved words discovery, lease"),
+        Case({"task_id": "discovery"}, "task_id", "reserved words"),
+        Case({"site": ""}, "site", "one of the configured sites rakuten, sandbox"),
+        Case({"site": "amazon"}, "site", "one of the configured sites"),
+        Case({"intent_json": ""}, "intent_json", "is required"),
+        Case({"intent_json": "[]"}, "intent_json", "must be a JSON object"),
+        Case({"intent_json": "{"}, "intent_json", "is not JSON"),
+        Case({"intent_json": '{"a": NaN}'}, "intent_json", "NaN"),
+        Case({"intent_json": '{"a": 1, "a": 2}'}, "intent_json", "twice"),
+        Case({"intent_json": '{"a": "' + "x" * 262_137 + '"}'}, "intent_json", "is 262146 bytes, the limit is 262144"),
+        *(
+            Case({"callback_url": url}, "callback_url", "must be an absolute http or https URL")
+            for url in (
+                "",
+                "/relative",
+                "ftp://host/",
+                "http://",
+                "https://host:99999/",
+                "http://host/a b",
+                "http://é/",
+            )
+        ),
+        Case({"callback_url": "https://host/" + "a" * 2_000}, "callback_url", "longer than 2000 characters"),
+    ],
+    "GetOrder": keys("task_id"),
+    "WatchOrder": keys("task_id"),
+    "CancelOrder": [
+        *keys("task_id"),
+        Case({"reason": ""}, "reason", "is required, 1 to 1,000 characters"),
+        Case({"reason": " \t"}, "reason", "is required"),
+        Case({"reason": "a" * 1_001}, "reason", "has 1,001 characters, the limit is 1,000"),
+        Case({"reason": "a\0"}, "reason", "NUL"),
+    ],
+    "ListOrders": [
+        Case({"status": 99}, "status", "is 99, which is no status"),
+        Case({"status": -1}, "status", "is -1"),
+        Case({"site": "amazon"}, "site", "one of the configured sites"),
+        Case({"page_size": -1}, "page_size", "from 1 to 200"),
+        Case({"page_size": 201}, "page_size", "from 1 to 200"),
+        *(
+            Case({"page_token": token}, "page_token", "must be next_page_token of a page with the same filters")
+            for token in (
+                "x",
+                "é",
+                "bnVsbA==",
+                "W10=",
+                "WzBd",
+                "Wy0xXQ==",
+                "WzEsIiIsIiIsIiJd",
+                "WzEsInF1ZXVlZCIsIiJd",
+                "W3RydWUsIiIsIiJd",
+                "WzEuNSwiIiwiIl0=",
+                "WyIxIiwiIiwiIl0=",
+                "e30=",
+                "=" * 10_000,
+                "WzE" * 3_000,
+            )
+        ),
+    ],
+    "LeaseOrders": [
+        *keys("worker_id"),
+        *opaque("session_id"),
+        *opaque("journal_id"),
+        Case({"sites": []}, "sites", "must name 1 to 16 sites"),
+        Case({"sites": ["rakuten"] * 17}, "sites", "must name 1 to 16 sites"),
+        Case({"sites": ["rakuten", "amazon"]}, "sites", "one of the configured sites"),
+        Case({"wait": Duration(seconds=-1)}, "wait", "must not be negative"),
+        Case({"wait": Duration(nanos=-1)}, "wait", "must not be negative"),
+        Case({"wait": Duration(seconds=2**62)}, "wait", "is no valid duration"),
+        Case({"wait": Duration(seconds=1, nanos=-1)}, "wait", "is no valid duration"),
+        Case({"wait": Duration(nanos=2_000_000_000)}, "wait", "is no valid duration"),
+    ],
+    "RenewLease": holder(),
+    "ReportOrder": [
+        *holder(),
+        Case({"sequence": 0}, "sequence", "at least 1"),
+        Case({"sequence": -5}, "sequence", "at least 1"),
+        Case({"state": 0}, "state", "is required"),
+        Case({"state": 99}, "state", "is 99, which is no order state"),
+        Case({"payable_yen": -1}, "payable_yen", "from 0 to 9,007,199,254,740,991"),
+        Case({"payable_yen": 2**53}, "payable_yen", "from 0 to"),
+        Case({"pay_deadline": Timestamp(seconds=-62_135_596_801)}, "pay_deadline", "between the years 1 and 9999"),
+        Case({"pay_deadline": Timestamp(seconds=253_402_300_800)}, "pay_deadline", "between the years"),
+        Case({"pay_deadline": Timestamp(nanos=-1)}, "pay_deadline", "between the years"),
+        Case({"site_order_id": ""}, "site_order_id", "1 to 128 printable characters"),
+        Case({"site_order_id": "  "}, "site_order_id", "1 to 128 printable"),
+        Case({"site_order_id": "a" * 129}, "site_order_id", "1 to 128 printable"),
+        Case({"site_order_id": "1\n2"}, "site_order_id", "1 to 128 printable"),
+        Case({"site_order_id": "1\0"}, "site_order_id", "1 to 128 printable"),
+        *(
+            Case({"evidence_ref": value}, field, says)
+            for value, field, says in (("", "evidence_ref", EVIDENCE), *evidence())
+        ),
+        Case({"detail": "a" * 4_001}, "detail", "has 4,001 characters, the limit is 4,000"),
+        Case({"detail": "a\0"}, "detail", "NUL"),
+        Case({"error_code": -1}, "error_code", "from 0 to 99,999"),
+        Case({"error_code": 100_000}, "error_code", "from 0 to 99,999"),
+        Case({"terminal_status": 4}, "terminal_status", "without terminal"),
+        Case({"terminal": True, "terminal_status": 1}, "terminal_status", "succeeded, failed or needs_human"),
+        Case({"terminal": True, "terminal_status": 7}, "terminal_status", "succeeded, failed or needs_human"),
+        Case({"terminal": True, "terminal_status": 99}, "terminal_status", "is 99"),
+    ],
+    "RequestSubmitPermit": [
+        *holder(),
+        *opaque("journal_id"),
+        Case(look(verdict=0), "verification.verdict", "is required"),
+        Case(look(verdict=9), "verification.verdict", "is required"),
+        Case(look(begun_at_lease_age=None), "verification.begun_at_lease_age", "is required"),
+        Case(look(begun_at_lease_age=Duration(nanos=-1)), "verification.begun_at_lease_age", "not be negative"),
+        Case(look(begun_at_lease_age=Duration(seconds=2**62)), "verification.begun_at_lease_age", "no valid duration"),
+        *(Case(look(evidence_ref=value), field, says) for value, field, says in evidence("verification.evidence_ref")),
+    ],
+    "ReclaimOrder": [*keys("task_id"), *keys("worker_id"), *opaque("session_id"), *opaque("journal_id")],
+}
+
+METHODS = [(service.full_name, method.name) for service in (ORDERS, LEASES) for method in service.methods]
+
+
+@dataclass
+class Target:
+    """A gateway with one queued task, and its file."""
+
+    api: GrpcApi
+    path: Path
+
+    async def refused(self, service: str, method: str, data: bytes) -> RefusedCallError:
+        """Send bytes that must be refused without a trace in the database."""
+        before = dump.dump(self.path)
+        with pytest.raises(RefusedCallError) as refused:
+            await self.api.raw(f"/{service}/{method}", data)
+        assert dump.dump(self.path) == before
+        return refused.value
+
+
+@pytest.fixture
+async def target(tmp_path: Path) -> AsyncIterator[Target]:
+    path = tmp_path / "gateway.db"
+    async with grpc_core(path) as served, connected(served.port) as api:
+        await api.submit("po-1")
+        yield Target(api, path)
+
+
+def test_every_method_of_the_contract_has_its_cases() -> None:
+    names = {name for _, name in METHODS}
+    assert set(CASES) == names
+    assert set(GOOD) == names
+    for name, cases in CASES.items():
+        fields = {case.field.split(".")[0] for case in cases}
+        # A truth value can not be wrong.
+        assert fields == {field.name for field in GOOD[name].DESCRIPTOR.fields} - {
+            "terminal",
+            "attests_no_click_record",
+        }
+
+
+@pytest.mark.parametrize(("service", "method"), METHODS)
+async def test_each_violation_names_its_field_and_limit_and_stores_nothing(
+    target: Target, service: str, method: str
+) -> None:
+    for case in CASES[method]:
+        request = type(GOOD[method])()
+        request.CopyFrom(GOOD[method])
+        for name, value in case.fields.items():
+            request.ClearField(name)
+            if value is not None:
+                request.MergeFrom(type(request)(**{name: value}))
+        refusal = await target.refused(service, method, request.SerializeToString())
+        assert (refusal.status, refusal.reason) == ("INVALID_ARGUMENT", Reason.INVALID_FIELD), case
+        assert list(refusal.fields) == [case.field], case
+        assert case.says in refusal.fields[case.field], case
+        assert refusal.detail.message.startswith(f"{case.field}: ")
+        assert refusal.detail.code == 422
+
+
+@pytest.mark.parametrize(("service", "method"), METHODS)
+async def test_bytes_that_are_no_message_and_text_that_is_no_utf_8_are_refused(
+    target: Target, service: str, method: str
+) -> None:
+    first_text = next(field for field in GOOD[method].DESCRIPTOR.fields if field.type == field.TYPE_STRING)
+    no_utf_8 = bytes([first_text.number << 3 | 2, 2, 0xC3, 0x28])
+    surrogate = bytes([first_text.number << 3 | 2, 3, 0xED, 0xA0, 0x80])
+    for data in (b"\xff\xff\xff", b"\x0a\xff", no_utf_8, surrogate):
+        refusal = await target.refused(service, method, data)
+        assert (refusal.status, list(refusal.fields)) == ("INVALID_ARGUMENT", ["request"])
+
+
+async def test_fields_that_the_contract_does_not_know_are_passed_over(target: Target) -> None:
+    data = GOOD["SubmitOrder"].SerializeToString() + bytes([15 << 3 | 2, 3]) + b"new"
+    await target.api.raw("/ordergateway.v1.OrderService/SubmitOrder", data)
+    assert (await target.api.task("po-9")).intent_json == "{}"
+
+
+async def test_a_message_over_the_limit_is_refused_by_the_transport(target: Target) -> None:
+    before = dump.dump(target.path)
+    for method in ("/ordergateway.v1.OrderService/SubmitOrder", "/ordergateway.v1.OrderLeaseService/LeaseOrders"):
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await target.api.raw(method, b"\x0a" + b"x" * MAX_MESSAGE_BYTES)
+        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert dump.dump(target.path) == before
+    await target.api.submit("po-2")
+
+
+async def test_the_largest_values_are_taken(target: Target) -> None:
+    api = target.api
+    key = "a" * 128
+    intent = '{"a": "' + "x" * 262_135 + '"}'
+    assert len(intent) == 262_144
+    await api.cancel("po-1", "r" * 1_000)
+    await api.submit(key, intent, callback_url="https://h/" + "a" * 1_990)
+    lease = await api.lease(key, session_id="s" * 64, journal_id="j" * 64, wait=0)
+    assert lease is not None
+    assert lease.intent_json == intent
+    await api.renew(lease, key)
+    await api.report(
+        lease,
+        sequence=2**63 - 1,
+        worker_id=key,
+        payable_yen=2**53 - 1,
+        pay_deadline=Timestamp(seconds=253_402_300_799),
+        site_order_id="番" * 128,
+        evidence_ref="a" * 300,
+        detail="詳" * 4_000,
+        error_code=99_999,
+    )
+    (report,) = (await api.task(key)).reports
+    assert (report.payable_yen, report.detail, report.error_code) == (2**53 - 1, "詳" * 4_000, 99_999)
+    assert report.pay_deadline.seconds == 253_402_300_799
+
+
+@pytest.mark.parametrize("seconds", [-62_135_596_800, -62_135_596_799, -1, 0, 253_402_300_799])
+async def test_every_deadline_that_is_taken_can_be_read_again(target: Target, seconds: int) -> None:
+    lease = await target.api.lease()
+    assert lease is not None
+    await target.api.renew(lease)
+    await target.api.report(lease, pay_deadline=Timestamp(seconds=seconds, nanos=999_999_000))
+    (report,) = (await target.api.task("po-1")).reports
+    assert (report.pay_deadline.seconds, report.pay_deadline.nanos) == (seconds, 999_999_000)
+
+
+def test_a_wait_above_the_maximum_is_clamped_and_none_is_thirty_seconds() -> None:
+    waits = (None, Duration(), Duration(seconds=60), Duration(seconds=61))
+    requests = [order_leases_pb2.LeaseOrdersRequest(wait=wait) for wait in waits]
+    assert [wait_of(request, POLICY).total_seconds() for request in requests] == [30, 0, 60, 60]
