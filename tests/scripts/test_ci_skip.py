@@ -27,6 +27,8 @@ def test_a_skip_fails_only_in_ci(tmp_path: Path, ci: str, status: int) -> None:
         "no:asyncio",
         tmp_path,
     ]
-    result = subprocess.run(pytest_alone, env=os.environ | {"CI": ci}, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        pytest_alone, env=os.environ | {"CI": ci, "PYTEST_ADDOPTS": ""}, capture_output=True, text=True, check=False
+    )
     assert result.returncode == status, result.stdout
     assert "no browser" in result.stdout or not ci
