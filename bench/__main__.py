@@ -11,21 +11,23 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.query_scenarios import QUERY_SCENARIOS
 from bench.result import show
 from bench.scenarios import FULL, QUICK, SCENARIOS
 from demo.programs import ProgramError, end_on_signals
 
+ALL = SCENARIOS | QUERY_SCENARIOS
 BUSY = 0.5
 
 
 def main() -> int:
     """Runs the scenarios named, all without a name. Status 0 if everything ran; a missed goal is told, not failed."""
     parser = argparse.ArgumentParser(prog="make bench ARGS=...", description=__doc__)
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}; none: all")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(ALL)}; none: all")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and a smaller database, under 40 s")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args()
-    unknown = set(arguments.scenarios) - set(SCENARIOS)
+    unknown = set(arguments.scenarios) - set(ALL)
     if unknown:
         parser.error(f"unknown scenario: {', '.join(sorted(unknown))}")
     end_on_signals()
@@ -39,9 +41,9 @@ def main() -> int:
     results = []
     status = 0
     try:
-        for name in arguments.scenarios or SCENARIOS:
+        for name in arguments.scenarios or ALL:
             progress.print(f"{time.monotonic() - begun:5.0f} s  {name}")
-            results += SCENARIOS[name](size, folder / name)
+            results += ALL[name](size, folder / name)
             shutil.rmtree(folder / name)
         shutil.rmtree(folder)
         progress.print(f"{time.monotonic() - begun:5.0f} s  done")
