@@ -1,38 +1,75 @@
-"""Log lines: for people, or one JSON object each."""
+"""Log lines: for people (`message key=value`), or one JSON object each. Fields travel as `extra={"task_id": …}`.
+
+Every line of a call carries its `request_id`. Tokens are never passed to the log; nothing here could strip them again.
+"""
 
 import json
 import logging
 import sys
 import time
-from typing import Literal
+from typing import Any, Final, Literal
+
+from gateway.api.request_id import current_request_id
+
+_OWN_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class _RequestId(logging.Filter):
+    """Adds the name of the call being served."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Take every record."""
+        name = current_request_id()
+        if name:
+            record.request_id = name
+        return True
+
+
+class TextFormatter(logging.Formatter):
+    """Writes a record as time, level, message, fields; a value with spaces or quotes is written as JSON text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        parts = [_time(record), f"{record.levelname:7}", record.getMessage()]
+        for name, value in _fields(record).items():
+            text = str(value)
+            plain = text and all(character.isprintable() and character not in ' "=' for character in text)
+            parts.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
+        line = " ".join(parts)
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one JSON object: time, level, logger, message, and the traceback if there is one."""
+    """Writes a record as one JSON object: time, level, logger, message, fields, and the traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         entry = {
-            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z",
+            "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **_fields(record),
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False)
+        return json.dumps(entry, ensure_ascii=False, default=str)
 
 
 def set_up_logs(style: Literal["text", "json"], level: str) -> None:
     """Send log lines to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    if style == "json":
-        handler.setFormatter(JsonFormatter())
-    else:
-        formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)-7s %(message)s", "%Y-%m-%dT%H:%M:%S")
-        formatter.converter = time.gmtime
-        handler.setFormatter(formatter)
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    handler.addFilter(_RequestId())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # These write down the URLs that they call, and those of callbacks and webhooks may hold a key.
     for library in ("httpx", "httpcore"):
         logging.getLogger(library).setLevel(logging.WARNING)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _OWN_ATTRIBUTES}
+
+
+def _time(record: logging.LogRecord) -> str:
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z"

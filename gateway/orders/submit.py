@@ -32,7 +32,10 @@ def submit(tx: Transaction, now: Moment, policy: Policy, submission: Submission,
         existing = get_task(tx, submission.task_id)
         matches = _same_intent(existing, submission.intent_json, policy.max_intent_bytes)
         if not matches:
-            _log.warning("task_id=%s was submitted again with another intent; the first stands", submission.task_id)
+            _log.warning(
+                "a task was submitted again with another intent; the first stands",
+                extra={"task_id": submission.task_id},
+            )
         return Submitted(existing.task_id, existing.status, created=False, intent_matches=matches)
     tx.change(
         "event_append",

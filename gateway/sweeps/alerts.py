@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from gateway.domain.models import Policy
+from gateway.domain.models import AlertKind, Policy
 from gateway.domain.moment import Moment
 from gateway.operations.alert_outbox import Notice, settle_logged, unlogged
 from gateway.operations.alerts import WorkerWatch, watch_queue
@@ -34,10 +34,22 @@ class AlertSweep:
         while fresh := await self._store.read(unlogged, _BATCH):
             for notice in fresh:
                 level = logging.WARNING if notice.edge == "raised" else logging.INFO
-                _log.log(level, "alert=%s %s subject=%s: %s", notice.kind, notice.edge, notice.subject, notice.message)
+                _log.log(
+                    level, "alert=%s %s subject=%s: %s", notice.kind, notice.edge, notice.subject, notice.message,
+                    extra=_field(notice),
+                )  # fmt: skip
             await self._store.write(settle_logged, fresh, keep=self._has_webhook)
             told += fresh
         return {edge: sum(notice.edge == edge for notice in told) for edge in ("raised", "cleared")}
 
     def _watch(self, tx: Transaction, now: Moment) -> int:
         return watch_queue(tx, now, self._policy) + self._workers.look(tx, now, self._policy)
+
+
+def _field(notice: Notice) -> dict[str, str]:
+    """Name whom an alert is about, where that is a worker or a task."""
+    if notice.kind is AlertKind.WORKER_OFFLINE:
+        return {"worker_id": notice.subject}
+    if notice.kind in (AlertKind.CALLBACK_GIVEN_UP, AlertKind.SITE_ORDER_ID_CONFLICT):
+        return {}
+    return {"task_id": notice.subject}

@@ -100,7 +100,5 @@ class CallbackSweep:
         self._on_try(what)
 
     def _tell(self, delivery: Delivery, outcome: Outcome) -> None:
-        _log.warning(
-            "callback %s of task %s to %s is put off: %s",
-            delivery.callback_id, delivery.task_id or "-", delivery.endpoint, outcome.told,
-        )  # fmt: skip
+        fields = {"callback_id": delivery.callback_id, "task_id": delivery.task_id, "endpoint": delivery.endpoint}
+        _log.warning("a callback is put off: %s", outcome.told, extra=fields)

@@ -19,6 +19,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 from gateway.api.admission import Admission
 from gateway.api.call import Call, Method
 from gateway.api.errors import ERRORS, detail_of, refusal_of
+from gateway.api.request_id import HEADER, begin_request
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 
 _log = logging.getLogger(__name__)
@@ -95,12 +96,15 @@ class Guard:
         return grpc.stream_stream_rpc_method_handler(serve, decode, _encode)
 
     def _admit(self, path: str, context: Context) -> Call:
-        authorization = traceparent = None
+        authorization = traceparent = request_id = None
         for key, value in context.invocation_metadata() or ():
             if key == "authorization" and isinstance(value, str):
                 authorization = value
             elif key == "traceparent" and isinstance(value, str):
                 traceparent = value
+            elif key == HEADER and isinstance(value, str):
+                request_id = value
+        begin_request(request_id)
         return self._admission.admit(path, authorization, traceparent)
 
     def _end_call(self) -> None:
@@ -122,7 +126,8 @@ async def _abort(context: Context, path: str, error: Exception) -> NoReturn:
 async def abort(context: Context, refusal: Refusal) -> NoReturn:
     """End a call with a refusal: status, message, and the ErrorDetail in `grpc-status-details-bin`."""
     code: grpc.StatusCode = getattr(grpc.StatusCode, ERRORS[refusal.reason].status)
+    detail = detail_of(refusal)
     packed = any_pb2.Any()
-    packed.Pack(detail_of(refusal))
-    status = status_pb2.Status(code=code.value[0], message=refusal.message, details=[packed])
-    await context.abort(code, refusal.message, (("grpc-status-details-bin", status.SerializeToString()),))
+    packed.Pack(detail)
+    status = status_pb2.Status(code=code.value[0], message=detail.message, details=[packed])
+    await context.abort(code, detail.message, (("grpc-status-details-bin", status.SerializeToString()),))

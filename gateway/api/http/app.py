@@ -12,7 +12,10 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.api.request_id import HEADER, begin_request
 from gateway.api.rest.envelope import failure, problem
+
+MAX_HEADER_BYTES: Final = 16 * 1024
 
 _PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _LONGEST_PATH_LOGGED: Final = 200
@@ -45,9 +48,11 @@ class HttpApp:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message = message | {"headers": [*message["headers"], named]}
             await send(message)
 
         headers: dict[bytes, bytes] = dict(scope["headers"])
+        named = HEADER.encode(), begin_request(headers.get(HEADER.encode(), b"").decode("ascii", "replace")).encode()
         try:
             answer = self._refusal(scope, headers)
             if answer is not None:
@@ -70,6 +75,10 @@ class HttpApp:
 
     def _refusal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Response | None:
         """Refuse what no application below can answer well."""
+        if scope["http_version"] not in ("1.0", "1.1"):
+            return problem(400, "HTTP/1.1 is spoken here", {"Connection": "close"})
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
+            return problem(431, "the headers are too large", {"Connection": "close"})
         content_type = headers.get(b"content-type", b"")
         if content_type.startswith(b"application/grpc") and not content_type.startswith(b"application/grpc-web"):
             return problem(415, "gRPC is served on its own port; here are REST, Connect and gRPC-Web")

@@ -19,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -120,7 +121,8 @@ class GroupWriter:
         self._drained.clear()
         if not self._busy:
             self._busy = True
-            self._gather_next()
+            # Outside of the call that happens to be the first of the group: the others have nothing to do with it.
+            Context().run(self._gather_next)
         return job.future
 
     def follow(self, topic: str, follower: Follower) -> None:
