@@ -59,6 +59,10 @@ ERRORS: Final[Mapping[Reason, Answer]] = MappingProxyType(
 )
 
 
+MAX_TEXT_BYTES: Final = 512
+"""The longest text of an error. It travels in metadata, of which a gRPC client takes 8 KiB, percent-encoded in part."""
+
+
 def refusal_of(error: Exception) -> Refusal:
     """Return what an exception of a service's method means to the caller. A fault's own text stays out of it."""
     if isinstance(error, RefusedError):
@@ -77,9 +81,9 @@ def detail_of(refusal: Refusal) -> errors_pb2.ErrorDetail:
     return errors_pb2.ErrorDetail(
         reason=errors_pb2.ErrorReason.Value(f"ERROR_REASON_{refusal.reason.name}"),
         code=ERRORS[refusal.reason].code,
-        message=refusal.message,
+        message=_short(refusal.message),
         violations=[
-            errors_pb2.FieldViolation(field=violation.field, description=violation.description)
+            errors_pb2.FieldViolation(field=violation.field, description=_short(violation.description))
             for violation in refusal.violations
         ],
         current_status=task_status_to(refusal.current_status),
@@ -88,3 +92,8 @@ def detail_of(refusal: Refusal) -> errors_pb2.ErrorDetail:
         recorded_late=refusal.recorded_late,
         retry_after=retry_after,
     )
+
+
+def _short(text: str) -> str:
+    data = text.encode()
+    return text if len(data) <= MAX_TEXT_BYTES else data[: MAX_TEXT_BYTES - 3].decode(errors="ignore") + "…"
