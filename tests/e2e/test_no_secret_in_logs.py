@@ -28,7 +28,7 @@ async def test_a_whole_order(parts: Parts, tmp_path: Path) -> None:
         await parts.until(orders_pb2.TASK_STATUS_SUCCEEDED)
         await receiver.comes(1)
         signature = receiver.received[0].headers["webhook-signature"].partition(",")[2]
-    with closing(sqlite3.connect(next(tmp_path.rglob("gateway.db")))) as book:
+    with closing(sqlite3.connect(tmp_path / "data" / "gateway.db")) as book:
         lease_tokens = [row[0] for row in book.execute("SELECT token FROM leases")]
     assert lease_tokens
     text = log.read_text()

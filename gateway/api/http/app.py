@@ -48,7 +48,7 @@ class HttpApp:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = message | {"headers": [*message["headers"], named]}
+                message = {**message, "headers": [*message["headers"], named]}
             await send(message)
 
         headers: dict[bytes, bytes] = dict(scope["headers"])
