@@ -159,7 +159,7 @@ async def run_gateway(
         finally:
             # Waits end at once and nothing is leased on the way out; then running calls get their time.
             hub.close()
-            await asyncio.gather(server.stop(STOP_SECONDS), http.stop())
+            await asyncio.gather(backups.close(), server.stop(STOP_SECONDS), http.stop())
             for task in background:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)

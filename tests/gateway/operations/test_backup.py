@@ -23,6 +23,7 @@ from gateway.store.sqlite.schema import DatabaseUnusableError
 from tests.gateway.operations.person import Person, bring
 from tests.gateway.support.book import LOOK, Book, reason, refused
 from tests.gateway.support.dump import dump
+from tests.gateway.support.grpc_api import RefusedCallError
 from tests.gateway.support.in_process import running_gateway
 
 
@@ -281,3 +282,26 @@ def test_no_room_is_said_and_leaves_nothing(tmp_path: Path, book: Book, monkeypa
     with pytest.raises(StoreUnavailableError, match="No space left"):
         back_up(book.path, tmp_path / "b", "b.db", never)
     assert list((tmp_path / "b").iterdir()) == []
+
+
+async def test_the_gateway_does_not_wait_for_a_backup_when_it_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def endless(*args: Any) -> BackupFacts:
+        loop.call_soon_threadsafe(begun.set)
+        while not args[3]():
+            pass
+        raise BackupInterruptedError
+
+    monkeypatch.setattr("gateway.store.sqlite.online_backups.back_up", endless)
+    async with running_gateway(tmp_path) as gateway:
+        asked = asyncio.create_task(gateway.api.backup())
+        await asyncio.wait_for(begun.wait(), 10)
+        gateway.stop.set()
+        await asyncio.wait_for(gateway.ended, 10)
+        with pytest.raises(RefusedCallError) as refused_call:
+            await asked
+    assert refused_call.value.reason is Reason.SHUTTING_DOWN

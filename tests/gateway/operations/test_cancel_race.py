@@ -1,0 +1,41 @@
+"""A cancel raced against a lease: the database lets exactly one of them win."""
+
+import asyncio
+from collections import Counter
+
+from gateway.domain.refusals import Reason
+from gateway.domain.states import TaskStatus
+from tests.gateway.support.grpc_api import RefusedCallError, status_of
+from tests.gateway.support.in_process import RunningGateway
+
+ROUNDS = 500
+
+
+async def test_five_hundred_races_have_one_winner_each(gateway: RunningGateway) -> None:
+    winners = Counter[str]()
+    async with gateway.client() as person, gateway.client() as worker:
+        for number in range(ROUNDS):
+            task_id = f"po-{number}"
+            await person.submit(task_id)
+            # Two connections, and which of them sends first changes from round to round.
+            rivals = [worker.lease(), person.cancel(task_id, "raced")][:: 1 if number % 2 else -1]
+            first, second = await asyncio.gather(*rivals, return_exceptions=True)
+            lease, cancelled = (first, second) if number % 2 else (second, first)
+
+            if lease is None:
+                assert status_of(cancelled) is TaskStatus.FAILED
+                winners["cancel"] += 1
+                continue
+            assert isinstance(cancelled, RefusedCallError)
+            assert cancelled.reason is Reason.STATUS_CONFLICT
+            assert "cancel" not in cancelled.detail.allowed
+            winners["lease"] += 1
+            await worker.renew(lease)
+            await worker.report(lease, terminal=True)
+
+    assert winners.total() == ROUNDS
+    assert min(winners["cancel"], winners["lease"]) > 0, winners
+    ends = Counter(row["status"] for row in gateway.rows("SELECT status FROM tasks"))
+    assert ends == {TaskStatus.FAILED: winners["cancel"], TaskStatus.NEEDS_HUMAN: winners["lease"]}
+    told = Counter(row["kind"] for row in gateway.rows("SELECT kind FROM events"))
+    assert (told["cancel"], told["lease"]) == (winners["cancel"], winners["lease"])
