@@ -1,6 +1,8 @@
 """HTTP/1.1 on a connection, with a limit on how slow a client may be; protocol errors are told in the envelope too."""
 
 import asyncio
+import sys
+from http import HTTPStatus
 from typing import Final
 
 import h11
@@ -16,6 +18,12 @@ UNREAD_SECONDS: Final = 30.0
 
 LINGER_SECONDS: Final = 2.0
 """How long the rest of a refused body is thrown away, so that the client gets to read the refusal."""
+
+_WORDS: Final = {
+    400: "this is no valid HTTP/1.1 request",
+    431: "the headers are too large",
+    501: "the transfer encoding is not known here",
+}
 
 
 class BoundedH11(H11Protocol):
@@ -62,16 +70,12 @@ class BoundedH11(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP request."""
-        body = envelope(
-            success=False,
-            message="this is no valid HTTP/1.1 request, or its headers are too large",
-            data=None,
-            code=400,
-        )
+        """Answer what is no HTTP request, with the status that h11 gives it: 400, 431 or 501."""
+        status = getattr(sys.exc_info()[1], "error_status_hint", 400)
+        body = envelope(success=False, message=_WORDS.get(status, _WORDS[400]), data=None, code=status)
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            response = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+            response = h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)
             for event in (response, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()

@@ -11,10 +11,10 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
+from gateway.api.http.app import MAX_HEADER_BYTES
 from gateway.api.http.protocol import BoundedH11
 
 _BACKLOG: Final = 2048
-_MAX_HEADER_BYTES: Final = 16 * 1024
 _KEEP_ALIVE_SECONDS: Final = 75
 """Longer than proxies keep their idle connections, so that a request never meets a connection that is just closing."""
 
@@ -36,7 +36,7 @@ class HttpServer:
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=max(1, round(stop_seconds)),
-            h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         )
         self._server = _Server(self._config)
         self._serving: asyncio.Task[None] | None = None
