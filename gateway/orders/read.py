@@ -12,6 +12,10 @@ from gateway.store.port import Transaction
 from gateway.store.rows import all_pauses, find_task, task_from, with_reports
 
 MAX_WAITING_SHOWN: Final = 100
+MAX_PAGE_BYTES: Final = 3 * 1024 * 1024
+"""About how large a page of tasks may become."""
+
+_SIZE_WITHOUT_TEXTS: Final = 4_000
 _ABOVE_ALL_ROWS: Final = 2**63 - 1
 
 
@@ -26,14 +30,22 @@ def list_tasks(
 ) -> TaskPage:
     """Return up to `count` tasks older than row `below` (None: from the newest), newest first.
 
-    Rows are numbered by submission and never reused, so paging neither skips nor repeats.
+    Fewer where they are large, but at least one, so that a page fits the 4 MiB that a client takes by default. Rows are
+    numbered by submission and never reused, so paging neither skips nor repeats.
     """
     suffix, filters = _filters(status, site)
     rows = tx.all(
         "tasks_newest" + suffix, below=_ABOVE_ALL_ROWS if below is None else below, count=count + 1, **filters
     )
-    tasks = tuple(with_reports(tx, task_from(row)) for row in rows[:count])
-    return TaskPage(tasks, tasks[-1].task.row if len(rows) > count else None)
+    tasks: list[TaskDetail] = []
+    size = 0
+    for row in rows[:count]:
+        detail = with_reports(tx, task_from(row))
+        size += _size(detail)
+        if tasks and size > MAX_PAGE_BYTES:
+            break
+        tasks.append(detail)
+    return TaskPage(tuple(tasks), tasks[-1].task.row if len(rows) > len(tasks) else None)
 
 
 def list_tasks_from(
@@ -47,6 +59,12 @@ def list_tasks_from(
     rows = tx.all("tasks_slice" + suffix, offset=min(offset, _ABOVE_ALL_ROWS), count=count, **filters)
     total = tx.one("tasks_count" + suffix, **filters)
     return tuple(with_reports(tx, task_from(row)) for row in rows), 0 if total is None else total["count"]
+
+
+def _size(detail: TaskDetail) -> int:
+    """Return about how many bytes a task takes in an answer, rather too many than too few."""
+    reports = sum(len(report.detail.encode()) + _SIZE_WITHOUT_TEXTS for report in detail.reports)
+    return len(detail.task.intent_json.encode()) + _SIZE_WITHOUT_TEXTS + reports
 
 
 def _filters(status: TaskStatus | None, site: str | None) -> tuple[str, dict[str, str]]:
