@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ordergateway.v1 import orders_pb2
+
 from tests.simulation.gateway_machine import POLICY
 from tests.simulation.trace import Trace
 from tests.simulation.worker_machine import WorkerMachine
@@ -64,6 +66,7 @@ class LeaseSeen:
     permit_until: float | None = None
     ended: float | None = None
     ended_by: str = ""
+    writers: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -75,6 +78,8 @@ class TaskSeen:
     told_as_placed: bool = False
     let_go_by_person: bool = False
     sequences: set[tuple[str, int]] = field(default_factory=set)
+    newest: tuple[int, int] = (0, 0)
+    newest_state: str | None = None
 
     @property
     def lease(self) -> LeaseSeen:
@@ -94,6 +99,9 @@ class Auditor:
         self.workers: list[WorkerMachine] = []
         self.accepted_submits: set[str] = set()
         self.violations: list[str] = []
+        self.paused = False
+        self.tokens_of_reports: dict[tuple[str, str, int], set[str]] = {}
+        """(task, state, sequence) of each report that any worker sent, to the tokens it presented."""
         self._last_event = 0
         self._mirror: dict[tuple[str, str], dict[str, Any]] = {}
 
@@ -101,6 +109,12 @@ class Auditor:
         """Notes that an invariant is broken."""
         self._trace("AUDITOR", f"VIOLATION: {what}")
         self.violations.append(what)
+
+    def report_sent(self, request: Any) -> None:
+        """A worker sends a report: notes the token it presents."""
+        state = orders_pb2.OrderState.Name(request.state).removeprefix("ORDER_STATE_").lower()
+        tokens = self.tokens_of_reports.setdefault((request.task_id, state, request.sequence), set())
+        tokens.add(request.lease_token)
 
     # The gateway, at every commit
 
@@ -116,6 +130,8 @@ class Auditor:
         subjects = set()
         for event in events:
             self._last_event = event["sequence"]
+            if event["kind"] in ("pause", "resume"):
+                self.paused = event["kind"] == "pause"
             if event["subject"] in self.intents:
                 subjects.add(event["subject"])
                 self._judge(database, event, ran_at)
@@ -151,6 +167,8 @@ class Auditor:
     def _on_other(self, *_: Any) -> None: ...
 
     def _on_lease(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
+        if self.paused and event["kind"] == "lease":
+            self.broken(f"{task_id}: leased while dispatch is paused")
         if task.leases and not task.let_go_by_person:
             self.broken(f"{task_id}: leased again without a person")
         task.let_go_by_person = False
@@ -193,6 +211,11 @@ class Auditor:
     def _on_report(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
         self._note_report(task, event["kind"], details)
         self._evidence_is_there(task_id, details.get("evidence_ref"))
+        sequence = details["sequence"]
+        if task.lease.token not in self.tokens_of_reports.get((task_id, details["state"], sequence), ()):
+            self.broken(f"{task_id}: report {sequence} was accepted without the token of the lease")
+        if (task.lease.number, sequence) >= task.newest:
+            task.newest, task.newest_state = (task.lease.number, sequence), details["state"]
 
     def _on_report_after_end(self, *about: Any) -> None:
         self._on_report(*about)
@@ -216,6 +239,9 @@ class Auditor:
             self.broken(f"{task_id}: requeued by {event['actor']}")
         task.let_go_by_person = True
 
+    def _on_resolve(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
+        task.newest_state = None  # a person's statement counts from here, until a newer report
+
     def _on_withdraw(
         self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float
     ) -> None:
@@ -223,6 +249,8 @@ class Auditor:
 
     def _on_permit(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
         lease = task.lease
+        if self.paused:
+            self.broken(f"{task_id}: a permit while dispatch is paused")
         if not lease.acknowledged:
             self.broken(f"{task_id}: a permit on a lease that was not acknowledged")
         if lease.permit_until is not None:
@@ -242,6 +270,8 @@ class Auditor:
         if earlier:
             if any(other.journal_id != lease.journal_id for other in earlier):
                 self.broken(f"{task_id}: a second permit to another journal")
+            if any(w.journal_id == lease.journal_id and self.has_click(task_id, w) for w in self.workers):
+                self.broken(f"{task_id}: a second permit to a journal that holds a click record")
             settled = max(max(other.permit_until or 0.0, other.ended or 0.0) for other in earlier) + SETTLE
             looked = lease.began + look.get("begun_at_us", 0) / 1e6
             if ran_at < settled - 0.001 or looked < settled - 0.001:
@@ -259,13 +289,16 @@ class Auditor:
             task.sequences.add((details["state"], details["sequence"]))
 
     def _judge_task(self, database: sqlite3.Connection, task_id: str) -> None:
-        row = database.execute("SELECT status, lease_count FROM tasks WHERE task_id = ?", (task_id,)).fetchone()
+        row = database.execute("SELECT status, lease_count, latest_state FROM tasks WHERE task_id = ?", (task_id,)).fetchone()
         task = self.tasks[task_id]
         if row["status"] != task.status:
             self.broken(f"{task_id}: is {row['status']}, but the history says {task.status}")
             task.status = row["status"]
         if row["lease_count"] != len(task.leases):
             self.broken(f"{task_id}: was leased {row['lease_count']} times, the history says {len(task.leases)}")
+
+        if task.newest_state is not None and row["latest_state"] != task.newest_state:
+            self.broken(f"{task_id}: the latest state is {row['latest_state']}, last told was {task.newest_state}")
 
     def _judge_mirror(self, database: sqlite3.Connection, task_id: str) -> None:
         for row in database.execute("SELECT * FROM reports WHERE task_id = ?", (task_id,)):
@@ -289,6 +322,9 @@ class Auditor:
         if lease is None:
             self.broken(f"{task_id}: {what} by {worker.name} without a lease")
             return
+        lease.writers.add(worker.name)
+        if len(lease.writers) > 1:
+            self.broken(f"{task_id}: {' and '.join(sorted(lease.writers))} act under one lease")
         process = worker.process
         if process is not None and process.thawed_at == self._now():
             return  # frozen between its last look at the clock and this step

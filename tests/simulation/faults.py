@@ -57,7 +57,8 @@ class Faults:
 
     def start_worker(self, worker: WorkerMachine) -> None:
         checkpoint = self._chance.choice(CHECKPOINTS) if self._chance.random() < self._fuse_chance else None
-        worker.start(self.fuse(400), checkpoint)
+        freezes = self._chance.choice((0.0, 0.0, 12.0, 50.0, 200.0)) * self._chance.random()
+        worker.start(self.fuse(400), checkpoint, freezes)
 
     async def run(self, seconds: float) -> None:
         """Strikes for that long; starts again what has lost its power, after a while."""
@@ -124,9 +125,7 @@ class Faults:
             self._gateway.process.fuse = self._chance.randint(1, 12)
 
     def _reboot_gateway(self) -> None:
-        self._gateway.power_off()
-        self._gateway.boots += 1
-        self._trace("gateway", "its machine is rebooted")
+        self._gateway.reboot()
 
     def _crash_worker(self) -> None:
         worker = self._worker()

@@ -65,7 +65,7 @@ class GatewayMachine:
         folder: Path,
         chance: random.Random,
         trace: Trace,
-        on_commit: Callable[[Any, float], None],
+        audit: Callable[[Any, float], None],
     ) -> None:
         self.loop = loop
         self.path = folder / "gateway.db"
@@ -74,9 +74,10 @@ class GatewayMachine:
         self.process: Process | None = None
         self.wall_offset = 0.0
         self.boots = 1
+        self._booted_at = 0.0
         self._chance = chance
         self._trace = trace
-        self._on_commit = on_commit
+        self._audit = audit
         self._store: SimStore | None = None
         self._tokens = 0
 
@@ -88,7 +89,14 @@ class GatewayMachine:
         def wall() -> datetime:
             return BEGINNING + timedelta(seconds=self.loop.time() + self.wall_offset)
 
-        return SystemTime(f"boot-{self.boots}", lambda: round(self.loop.time() * 1_000_000), wall)
+        return SystemTime(f"boot-{self.boots}", lambda: round((self.loop.time() - self._booted_at) * 1_000_000), wall)
+
+    def reboot(self) -> None:
+        """The machine's own clock starts anew."""
+        self.power_off()
+        self.boots += 1
+        self._booted_at = self.loop.time() - 1.0
+        self._trace("gateway", "its machine is rebooted")
 
     def start(self, fuse: int | None = None) -> None:
         """Starts the process; its power fails after that many points."""
@@ -123,7 +131,7 @@ class GatewayMachine:
             lambda _error: process.power_off(),
             process=process,
             disk=self.disk,
-            on_commit=self._on_commit,
+            audit=self._audit,
         )
         store = self._store = SimStore(database, clock, writer, self.disk, self._chance)
         try:

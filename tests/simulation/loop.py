@@ -178,6 +178,10 @@ class Process:
         """Starts a task of this process."""
         return SimTask(coro, loop=self.loop, context=self._context.copy())
 
+    def call(self, function: Callable[[], None]) -> None:
+        """Calls something on this process's account."""
+        self._context.copy().run(function)
+
     def power_off(self) -> None:
         """From now on nothing of it runs or has any effect."""
         if self.alive:

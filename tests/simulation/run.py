@@ -149,7 +149,10 @@ class _World:
 
         links = (self._link(f"{name}-gateway"), self._link(f"{name}-shop"))
         chance = self._chance(name)
-        return WorkerMachine(self.loop, folder, name, self.gateway.server, self.shop, links, chance, self.trace, watch)
+        return WorkerMachine(
+            self.loop, folder, name, self.gateway.server, self.shop, links, chance, self.trace, watch,
+            self.auditor.report_sent,
+        )  # fmt: skip
 
     def run(self) -> Result:
         try:
@@ -164,8 +167,8 @@ class _World:
             self.loop.forget_done()
             faults = list(self.loop.faults)
             self.loop.abandon()
-            for worker in self.workers:
-                worker.close()
+            for machine in self.workers:
+                machine.close()
         for fault in faults:
             self.auditor.broken(f"a fault of the program: {fault}")
         return Result(
@@ -179,8 +182,8 @@ class _World:
 
     async def _live(self) -> None:
         self.gateway.start(self.faults.fuse(300))
-        for worker in self.workers:
-            self.faults.start_worker(worker)
+        for machine in self.workers:
+            self.faults.start_worker(machine)
         length = self.chance.choice((60.0, 150.0, 300.0))
         submissions = [
             asyncio.ensure_future(self.upstream.submit(f"t-{number}", self.chance.uniform(0, length * 0.6)))
@@ -188,33 +191,30 @@ class _World:
         ]
         await self.faults.run(length)
         self.faults.heal()
-        await asyncio.wait(submissions)
-        await self._settle()
+        await self._settle(submissions)
         self._judge_end()
 
-    async def _settle(self) -> None:
+    async def _settle(self, submissions: "list[asyncio.Task[None]]") -> None:
         """The person acts until nothing is left to do."""
         end = self.loop.time() + HEALING_SECONDS
         await self.person.resume()
         while self.loop.time() < end:
             await asyncio.sleep(ROUND_SECONDS)
             self.faults.keep_up()
-            if await self.person.settle() and self._nothing_waits():
+            submitted = all(submission.done() for submission in submissions)
+            if await self.person.settle() and submitted and not self._waiting():
                 return
         self.auditor.broken(f"something waits for ever: {self._waiting()}")
 
-    def _nothing_waits(self) -> bool:
-        return not self._waiting()
-
     def _waiting(self) -> list[str]:
         waiting = []
-        for worker in self.workers:
-            for row in rows(worker.journal_path, "SELECT task_id FROM outbox WHERE settled_at IS NULL"):
-                waiting.append(f"a report of {row['task_id']} on {worker.name}")
+        for machine in self.workers:
+            for row in rows(machine.journal_path, "SELECT task_id FROM outbox WHERE settled_at IS NULL"):
+                waiting.append(f"a report of {row['task_id']} on {machine.name}")
             for row in rows(
-                worker.journal_path, "SELECT task_id FROM reclaim_wishes WHERE status IN ('waiting', 'taken')"
+                machine.journal_path, "SELECT task_id FROM reclaim_wishes WHERE status IN ('waiting', 'taken')"
             ):
-                waiting.append(f"a wish for {row['task_id']} on {worker.name}")
+                waiting.append(f"a wish for {row['task_id']} on {machine.name}")
         for row in rows(
             self.gateway.path, "SELECT task_id, status FROM tasks WHERE status NOT IN ('succeeded', 'failed')"
         ):
@@ -234,14 +234,14 @@ class _World:
                 broken(f"{task_id}: the gateway knows of an order, the shop has none")
             if (task["status"] == "succeeded") != bool(orders):
                 broken(f"{task_id}: is {task['status']} with {len(orders)} orders")
-        for worker in self.workers:
-            for row in rows(worker.journal_path, "SELECT * FROM outbox WHERE outcome IS NOT NULL"):
+        for machine in self.workers:
+            for row in rows(machine.journal_path, "SELECT * FROM outbox WHERE outcome IS NOT NULL"):
                 if (row["state"], row["sequence"]) not in self.auditor.tasks[row["task_id"]].sequences:
                     broken(f"{row['task_id']}: report {row['sequence']} ({row['outcome']}) is not in the history")
-            for row in rows(worker.journal_path, "SELECT * FROM orders"):
+            for row in rows(machine.journal_path, "SELECT * FROM orders"):
                 known = [order.number for order in self.auditor.orders.get(row["task_id"], [])]
                 if row["site_order_id"] is not None and row["site_order_id"] not in known:
-                    broken(f"{row['task_id']}: {worker.name} knows {row['site_order_id']}, the shop {known}")
+                    broken(f"{row['task_id']}: {machine.name} knows {row['site_order_id']}, the shop {known}")
         for task_id, orders in self.auditor.orders.items():
             if not self.auditor.has_click(task_id):
                 broken(f"{task_id}: ordered without a click record in any journal")

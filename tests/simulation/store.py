@@ -59,14 +59,17 @@ class SimGroupWriter(GroupWriter):
         *,
         process: Process,
         disk: Disk,
-        on_commit: Callable[[sqlite3.Connection, float], None],
+        audit: Callable[[sqlite3.Connection, float], None],
     ) -> None:
         super().__init__(connection, clock, publish, on_fatal)
         self._process = process
         self._disk = disk
-        self._on_commit = on_commit
+        self._audit = audit
         self._ran_at = 0.0
         self._changes = connection.total_changes
+
+    def _gather_next(self) -> None:
+        self._process.call(super()._gather_next)
 
     def _begin(self) -> None:
         if not self._process.burns("store: before BEGIN"):
@@ -90,7 +93,7 @@ class SimGroupWriter(GroupWriter):
             self._connection.execute("ROLLBACK")
         error = work() if reached is not False else None
         if reached is not False and error is None:
-            self._on_commit(self._connection, self._ran_at)
+            self._audit(self._connection, self._ran_at)
         self._changes = self._connection.total_changes
         if reached is not None:
             error = sqlite3.OperationalError("disk I/O error")

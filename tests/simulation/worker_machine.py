@@ -1,4 +1,4 @@
-"""A worker's machine: its disk with journal and evidence, its clocks, and the process on it, wired as worker.main does."""
+"""A worker's machine: its disk with journal and evidence, its clocks, and its process, wired as worker.main does."""
 
 import asyncio
 import random
@@ -87,6 +87,7 @@ class WorkerMachine:
         chance: random.Random,
         trace: Trace,
         watch: Callable[["WorkerMachine"], SiteWatch],
+        on_report: Callable[[Any], None],
     ) -> None:
         self.loop = loop
         self.name = name
@@ -99,6 +100,8 @@ class WorkerMachine:
         self.wall_offset = 0.0
         self.process: Process | None = None
         self.fatal_checkpoint: CheckpointName | None = None
+        self.freezes_there = 0.0
+        self.journal_id = ""
         self.current_task = ""
         self.tokens: dict[str, str] = {}
         """The lease token that the worker last renewed, by task."""
@@ -108,6 +111,7 @@ class WorkerMachine:
         self._chance = chance
         self._trace = trace
         self._watch = watch(self)
+        self._on_report = on_report
         self._entropy = SimEntropy(name, chance)
         self._journal: Journal | None = None
         self._stopping: asyncio.Event | None = None
@@ -117,9 +121,13 @@ class WorkerMachine:
     def is_up(self) -> bool:
         return self.process is not None and self.process.alive
 
-    def start(self, fuse: int | None = None, fatal_checkpoint: CheckpointName | None = None) -> None:
-        """Starts the process; its power fails after that many points, or at that checkpoint."""
-        self.fatal_checkpoint = fatal_checkpoint
+    def start(
+        self, fuse: int | None = None, fatal_checkpoint: CheckpointName | None = None, freezes_there: float = 0.0
+    ) -> None:
+        """Starts the process; its power fails after that many points, or at that checkpoint, where it may freeze
+        instead for some seconds.
+        """
+        self.fatal_checkpoint, self.freezes_there = fatal_checkpoint, freezes_there
         self.process = process = Process(self.loop, self.name, fuse)
         process.on_death.append(self._on_death)
         self._trace(self.name, f"starts (fuse {fuse}, checkpoint {fatal_checkpoint})")
@@ -198,6 +206,7 @@ class WorkerMachine:
             process.power_off()
             return
         self._journal = journal
+        self.journal_id = journal.journal_id
         stopping = self._stopping = asyncio.Event()
         chance = self._chance
         gateway = GatewayClient(
@@ -244,7 +253,11 @@ class WorkerMachine:
     async def _checkpoint(self, name: CheckpointName) -> None:
         process = self.process
         assert process is not None
-        if name is self.fatal_checkpoint:
+        if name is self.fatal_checkpoint and self.freezes_there:
+            self.fatal_checkpoint = None
+            self.freeze(self.freezes_there)
+            await asyncio.sleep(0)
+        elif name is self.fatal_checkpoint:
             process.fuse = 1
         await process.point(f"checkpoint {name}")
 
@@ -256,5 +269,7 @@ class WorkerMachine:
     def _saw_request(self, path: str, request: Message) -> None:
         if path.endswith("/RenewLease"):
             self.tokens[request.task_id] = request.lease_token  # type: ignore[attr-defined]
+        if path.endswith("/ReportOrder"):
+            self._on_report(request)
         if path.endswith(("/RequestSubmitPermit", "/ReclaimOrder")):
             self._trace(self.name, f"asks {path.rpartition('/')[2]} {request.task_id}")  # type: ignore[attr-defined]
