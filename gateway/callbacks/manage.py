@@ -3,11 +3,11 @@
 from typing import Final
 
 from gateway.domain.callbacks import Callback, CallbackPage, CallbackStatus
-from gateway.domain.models import Actor, AlertKind
+from gateway.domain.models import Actor
 from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
 from gateway.orders.callbacks import file_callback
-from gateway.orders.history import clear_alert, record_general
+from gateway.orders.history import record_general
 from gateway.store.port import Row, Transaction
 
 TEST: Final = "order.test"
@@ -30,13 +30,12 @@ def list_callbacks(
 
 
 def replay(tx: Transaction, now: Moment, callback_id: str, actor: Actor) -> Callback | Refusal:
-    """Send a callback again at once, with its old id, for three days if need be."""
+    """Send a callback again at once, with its old id, for three days if need be; its alert clears when it is taken."""
     row = tx.one("callback_get", callback_id=callback_id)
     if row is None:
         return Refusal(Reason.CALLBACK_NOT_FOUND, f"there is no callback {callback_id}")
     record_general(tx, now, "replay_callback", actor, subject=row["task_id"] or "", callback_id=callback_id)
     tx.change("callback_replay", callback_id=callback_id, at=now.utc, elapsed_us=now.elapsed_us)
-    clear_alert(tx, now, AlertKind.CALLBACK_GIVEN_UP, callback_id)
     return _get(tx, callback_id)
 
 

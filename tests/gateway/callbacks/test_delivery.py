@@ -146,8 +146,8 @@ async def test_after_three_days_it_is_given_up_and_alerts_and_a_replay_delivers_
 
     receiver.answer = 204
     courier.book.run(replay, callback_id, Actor("operator"))
-    assert courier.book.alerts() == set()
     await courier.run()
+    assert courier.book.alerts() == set(), "cleared by the delivery"
     assert set(receiver.ids) == {callback_id}
     assert status(courier) == ["delivered"]
 
