@@ -32,6 +32,7 @@ class BoundedH11(H11Protocol):
     _headers_due: asyncio.TimerHandle | None = None
     _reading_due: asyncio.TimerHandle | None = None
     _lingering: asyncio.TimerHandle | None = None
+    _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, and wait for headers."""
@@ -39,7 +40,9 @@ class BoundedH11(H11Protocol):
         self._expect_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes."""
+        """Take bytes, or throw them away after a refusal."""
+        if self._refused:
+            return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             _cancel(self._headers_due)
@@ -78,7 +81,10 @@ class BoundedH11(H11Protocol):
             response = h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)
             for event in (response, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
+        self._refused = True
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._lingering = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def _expect_headers(self) -> None:
         if self._headers_due is None:
