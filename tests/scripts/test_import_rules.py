@@ -19,6 +19,7 @@ BROKEN = {
     "programs": ("worker/order_state.py", "import demo.orders"),
     "demo": ("demo/orders.py", "import gateway.domain.states"),
     "gateway-layers": ("gateway/domain/states.py", "import gateway.orders"),
+    "gateway-queues": ("gateway/queries/lapse.py", "import gateway.orders.expire"),
     "gateway-domain": ("gateway/domain/states.py", "import time"),
     "gateway-engine": ("gateway/orders/submit.py", "import gateway.store.sqlite"),
     "gateway-synchronous": ("gateway/orders/permit.py", "import asyncio"),

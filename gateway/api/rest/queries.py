@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from gateway.api.admission import Admission
 from gateway.api.answers import accepted
+from gateway.api.large import checked
 from gateway.api.query_requests import DEFAULT_SITE, query_error, query_result
 from gateway.api.rest import query_convert, query_models
 from gateway.api.rest.documented import answers, mirrors
@@ -126,7 +127,9 @@ def query_lease_routes(
     )
     async def report(request: Request, query_id: QueryIdInPath, body: query_models.QueryResult) -> Response:
         """Bring the result of one attempt. After 6006 drop it, never repeat it: the query was handed out again."""
-        told = _outcome(request, fields.key("query_id", query_id), body, policy)
+        checked_id = fields.key("query_id", query_id)
+        size = len(text_of(request, "result")) if body.success and body.result is not None else 0
+        told = await checked(size, lambda: _outcome(request, checked_id, body, policy))
         status = accepted(await store.write(report_result, policy, told, on_success))
         return success({"query_id": told.query_id, "status": status})
 

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 
 from gateway.api.admission import Admission
 from gateway.api.call import Call
+from gateway.api.large import checked
 from gateway.api.rest.envelope import ProblemError, failure, problem
 from gateway.domain.json_text import JsonSyntaxError, JsonTextError, Member, parse_members
 from gateway.domain.refusals import Reason, Refusal, RefusedError
@@ -99,7 +100,8 @@ async def _read_into(request: StrictRequest, max_bytes: int, *, required: bool) 
         raise ProblemError(_HTTP_TIMEOUT, f"the body did not arrive within {BODY_SECONDS:g} s", close) from None
     body = b"".join(chunks)
     if body or required:
-        request.keep(body, _parse(body, request.headers.get("content-type")))
+        content_type = request.headers.get("content-type")
+        request.keep(body, await checked(len(body), lambda: _parse(body, content_type)))
     else:
         request.keep(body, {})
 

@@ -8,6 +8,7 @@ from ordergateway.v1 import query_leases_pb2
 from gateway.api import query_convert, query_requests
 from gateway.api.answers import accepted, heartbeat
 from gateway.api.call import Call
+from gateway.api.large import checked
 from gateway.domain.queries import QueryPolicy
 from gateway.queries.result import Observer, report_result
 from gateway.store.port import Store
@@ -41,7 +42,8 @@ class QueryLeaseService:
         self, request: query_leases_pb2.ReportQueryResultRequest, call: Call
     ) -> query_leases_pb2.ReportQueryResultResponse:
         """Take the result of one attempt."""
-        told = query_requests.query_outcome(request, self._policy)
+        size = len(request.result_json)
+        told = await checked(size, lambda: query_requests.query_outcome(request, self._policy))
         status = accepted(await self._store.write(report_result, self._policy, told, self._on_success))
         return query_leases_pb2.ReportQueryResultResponse(
             query_id=told.query_id, status=query_convert.query_status_to(status)

@@ -1,6 +1,7 @@
 """Account queries as their users see them, over gRPC and over REST, with one face for both."""
 
 import json
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
@@ -75,8 +76,8 @@ class OverGrpc:
         self, worker: str = "w1", wait: float = 0, held: tuple[str, ...] | None = None, session: str = ""
     ) -> dict[str, Any] | None:
         """Without `held` each lease is asked for by a session of its own, as over REST."""
-        self.session = session or (self.session + "x" if held is None else self.session)
-        stream = self.stream(worker, wait, held or (), self.session[-64:])
+        own = uuid.uuid4().hex if held is None else self.session
+        stream = self.stream(worker, wait, held or (), session or own)
         found = None
         async for message in stream:
             assert found is None, "the stream goes on after its lease"

@@ -7,6 +7,7 @@ import grpc
 import pytest
 from ordergateway.v1 import account_queries_pb2
 
+from gateway.domain.states import OrderState, TaskStatus
 from tests.gateway.queries.clients import OverGrpc, QueryRefusedError, over_rest
 from tests.gateway.support import dump
 from tests.gateway.support.in_process import RunningGateway
@@ -170,3 +171,24 @@ async def test_rest_has_no_call_that_waits_for_a_result(gateway: RunningGateway)
             assert answer.status_code in (404, 405)
         with pytest.raises(QueryRefusedError):
             await rest.get("q-2")
+
+
+async def test_orders_go_on_beside_a_hundred_queries_in_flight_and_queries_beside_an_order(
+    grpc_queries: OverGrpc, gateway: RunningGateway
+) -> None:
+    await asyncio.gather(*(grpc_queries.submit(f"aq-{number}") for number in range(100)))
+    in_flight = [await grpc_queries.lease() for _ in range(100)]
+    waiting = [grpc_queries.stream("w1", 30, (), f"session-waiting-{number:03d}") for number in range(100)]
+    await asyncio.gather(*(stream.read() for stream in waiting))
+    for number in range(10):
+        lease = await gateway.api.take(f"po-{number}")
+        await gateway.api.report(lease, OrderState.PAID, terminal=True)
+
+    await gateway.api.take("po-held")
+    for lease in in_flight:
+        assert lease is not None
+        assert await grpc_queries.bring(lease) == "succeeded"
+    await asyncio.gather(*(grpc_queries.submit(f"more-{number}") for number in range(100)))
+    taken = await asyncio.wait_for(asyncio.gather(*(stream.read() for stream in waiting)), 20)
+    assert {message.lease.query_id for message in taken} == {f"more-{number}" for number in range(100)}
+    assert await gateway.api.status("po-held") is TaskStatus.LEASED
