@@ -81,18 +81,3 @@ async def test_an_order_that_the_person_finds_on_the_site(parts: Parts) -> None:
     task = await parts.until(*ENDED, task_id=TASK)
     assert task.reports[-1].site_order_id == "250-1042"
     assert task.latest_state == orders_pb2.ORDER_STATE_PAID
-
-
-async def test_the_looking_commands_of_every_part_work(parts: Parts) -> None:
-    """Whatever only looks, pauses or backs up can be typed at any time."""
-    await parts.submit(TASK)
-    operator = Operator(parts)
-    looking = re.compile(
-        r"order-gateway (pause|resume|alerts(?! clear)|decisions|tasks (list|show)|events|health|workers list|callbacks"
-        r"|backup)"
-    )
-    lines = [line for line in re.findall(r"^order-gateway .*$", RUNBOOK, re.MULTILINE) if looking.match(line)]
-    assert len(lines) >= 12
-    assert sum(line.startswith("order-gateway pause") for line in lines) == 1
-    await follow(operator, *dict.fromkeys(lines))
-    assert await follow(operator, commands("task_unclaimed")[-1]) == "task po-1042 is now failed\n"

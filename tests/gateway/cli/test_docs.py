@@ -1,6 +1,7 @@
 """docs/cli.md and docs/runbook.md say what the program does: every command, every exit code, every alert."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,16 +11,18 @@ from typer.core import TyperGroup
 from gateway.cli import app
 from gateway.cli.exits import EPILOG, MEANINGS
 from gateway.domain.models import AlertKind
+from tests.gateway.cli.command import Commands
+from tests.gateway.support.grpc_api import GrpcApi
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def commands(group: TyperGroup, before: str = "") -> Iterator[str]:
+def names_of(group: TyperGroup, before: str = "") -> Iterator[str]:
     for name, command in group.commands.items():
         if isinstance(command, TyperGroup):
             if command.invoke_without_command:
                 yield f"{before}{name}"
-            yield from commands(command, f"{before}{name} ")
+            yield from names_of(command, f"{before}{name} ")
         else:
             yield f"{before}{name}"
 
@@ -27,7 +30,7 @@ def commands(group: TyperGroup, before: str = "") -> Iterator[str]:
 def program() -> set[str]:
     made = typer.main.get_command(app)
     assert isinstance(made, TyperGroup)
-    return set(commands(made))
+    return set(names_of(made))
 
 
 def test_every_command_is_in_the_list_and_no_other() -> None:
@@ -60,3 +63,17 @@ def test_every_command_of_the_runbook_exists() -> None:
     for words in typed:
         first, _, second = words.strip().partition(" ")
         assert first in known or f"{first} {second.split(' ')[0]}" in known, words
+
+
+async def test_the_commands_of_the_runbook_that_fit_any_time_work_as_printed(api: GrpcApi, commands: Commands) -> None:
+    """Whatever only looks, pauses or backs up; the others are followed end to end."""
+    await api.submit("po-1042")
+    typed = re.findall(r"^order-gateway (.*)$", (DOCS / "runbook.md").read_text(), re.MULTILINE)
+    fits = re.compile(
+        r"pause|resume|alerts(?! clear)|decisions|tasks (list|show)|events|health|workers list|callbacks|backup|cancel"
+    )
+    lines = list(dict.fromkeys(line for line in typed if fits.match(line)))
+    assert len(lines) >= 14
+    assert lines[0].startswith("pause")
+    for line in sorted(lines, key=lambda line: line.startswith("cancel")):
+        await commands.ok(*shlex.split(line))

@@ -17,6 +17,7 @@ class Receiver:
         self.bodies: list[dict[str, Any]] = []
         self.ids: list[str] = []
         self.url = ""
+        self.got_one = threading.Event()
 
 
 @contextmanager
@@ -28,6 +29,7 @@ def receiving() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             receiver.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             receiver.ids.append(self.headers["webhook-id"])
+            receiver.got_one.set()
             if receiver.answer is None:
                 self.close_connection = True
                 return

@@ -1,9 +1,11 @@
 """Alerts on their way out: to the log once, to the webhook until it takes them, over restarts."""
 
+import asyncio
 import itertools
 import logging
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from tests.gateway.operations.book_store import BookStore
 from tests.gateway.operations.person import Person, bring
 from tests.gateway.operations.receiver import Receiver, receiving
 from tests.gateway.support.book import Book
+from tests.gateway.support.in_process import running_gateway
 
 
 @pytest.fixture
@@ -122,3 +125,13 @@ async def test_a_receiver_that_is_not_there(book: Book, receiver: Receiver, capl
     assert "ConnectError" in caplog.text
     assert "secret" not in caplog.text
     assert outbox(book) == 1
+
+
+async def test_a_running_gateway_tells_what_it_finds(tmp_path: Path, receiver: Receiver) -> None:
+    settings = {"alert_webhook_url": receiver.url, "sweep_interval_seconds": 0.05}
+    async with running_gateway(tmp_path, **settings) as gateway:
+        await gateway.api.take()
+        gateway.time.advance(301)
+        assert await asyncio.to_thread(receiver.got_one.wait, 20)
+    assert receiver.bodies[0]["data"]["kind"] == "task_stale"
+    assert gateway.rows("SELECT * FROM alert_deliveries WHERE attempts > 0") == []
