@@ -13,7 +13,7 @@ from gateway.api.call import methods_of
 from gateway.api.connect.door import Door, call_now
 from gateway.api.services import Services
 
-_GENERATED: Final[Mapping[str, tuple[type[Any], type[ConnectASGIApplication[Any]]]]] = MappingProxyType(
+CONNECT_SERVICES: Final[Mapping[str, tuple[type[Any], type[ConnectASGIApplication[Any]]]]] = MappingProxyType(
     {
         "ordergateway.v1.OrderService": (orders_connect.OrderService, orders_connect.OrderServiceASGIApplication),
         "ordergateway.v1.AccountQueryService": (
@@ -37,7 +37,7 @@ def connect_apps(services: Services, admission: Admission, max_message_bytes: in
     """Return the applications by the first part of their paths, `/package.Service`."""
     apps: dict[str, ASGIApp] = {}
     for descriptor, service in services.offered():
-        generated = _GENERATED.get(descriptor.full_name)
+        generated = CONNECT_SERVICES.get(descriptor.full_name)
         if generated is None:
             continue
         protocol, application = generated

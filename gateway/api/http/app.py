@@ -3,6 +3,7 @@
 The log line holds method, path, status and time: no query, no header, no body, so no token ever gets there.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping
@@ -16,6 +17,9 @@ from gateway.api.request_id import HEADER, begin_request
 from gateway.api.rest.envelope import failure, problem
 
 MAX_HEADER_BYTES: Final = 16 * 1024
+
+BODY_SECONDS: Final = 30.0
+"""How long a client may take to send its body."""
 
 _PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _LONGEST_PATH_LOGGED: Final = 200
@@ -58,7 +62,7 @@ class HttpApp:
             if answer is not None:
                 await answer(scope, receive, noting)
             else:
-                await self._app(scope)(scope, receive, noting)
+                await self._serve(scope, receive, noting)
         except Exception as error:
             if status != _NOT_STARTED:
                 raise
@@ -69,9 +73,12 @@ class HttpApp:
             took = (time.perf_counter() - started) * 1000
             _log.log(level, "%s %s %d %.0f ms", scope["method"], path, status, took)
 
-    def _app(self, scope: Scope) -> ASGIApp:
-        service = scope["path"].rpartition("/")[0]
-        return self._connect.get(service, self._rest)
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connect = self._connect.get(scope["path"].rpartition("/")[0])
+        if connect is None:
+            await self._rest(scope, receive, send)
+        else:
+            await connect(scope, _timely(receive), send)
 
     def _refusal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Response | None:
         """Refuse what no application below can answer well."""
@@ -87,6 +94,26 @@ class HttpApp:
         if self._open_to_all and _is_foreign(headers):
             return problem(403, "without a token, requests of other web sites are refused")
         return None
+
+
+def _timely(receive: Receive) -> Receive:
+    """Make a body that does not arrive in time look like a client that has gone."""
+    due = asyncio.get_running_loop().time() + BODY_SECONDS
+    arrived = False
+
+    async def received() -> Message:
+        nonlocal arrived
+        if arrived:
+            return await receive()
+        try:
+            async with asyncio.timeout_at(due):
+                message = await receive()
+        except TimeoutError:
+            return {"type": "http.disconnect"}
+        arrived = not message.get("more_body", False)
+        return message
+
+    return received
 
 
 def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:

@@ -1,0 +1,132 @@
+"""TLS on both ports: served, refused in plain text, and a renewed certificate taken without a restart."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from gateway.api.tls import Certificates, TlsFiles, TlsFilesError
+from tests.gateway.api.test_auth import certificates, health_over_tls, openssl
+from tests.gateway.support.in_process import RunningGateway, running_gateway
+
+__all__ = ["certificates"]
+
+
+def files_of(folder: Path, **more: Path) -> dict[str, Path]:
+    return {"gateway_tls_cert": folder / "server.pem", "gateway_tls_key": folder / "server.key"} | more
+
+
+@pytest.fixture
+async def secured(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningGateway]:
+    monkeypatch.setattr(Certificates, "interval", 0.05)
+    async with running_gateway(certificates, api_token="api-token-1", **files_of(certificates)) as running:
+        yield running
+
+
+async def served_serial(port: int, *, name: str | None) -> int:
+    """The serial number of the certificate that the port shows; `name`: as SNI, or none."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=name or "")
+    try:
+        der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    finally:
+        writer.close()
+        await writer.wait_closed()
+    return serial_of(ssl.DER_cert_to_PEM_cert(der))
+
+
+def serial_of(pem: str) -> int:
+    """The serial number in a certificate."""
+    der = ssl.PEM_cert_to_DER_cert(pem)
+    at = der.index(b"\xa0\x03\x02\x01\x02") + 5
+    return int.from_bytes(der[at + 2 : at + 2 + der[at + 1]])
+
+
+async def new_certificate(folder: Path) -> None:
+    """Renew the server's certificate, with a new key, as ACME clients do: one file after the other."""
+    ec = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    await openssl(folder, "req", *ec, "-subj", "/CN=server", "-addext", "subjectAltName=DNS:localhost",
+                  "-keyout", "renewed.key", "-out", "renewed.csr")  # fmt: skip
+    await openssl(folder, "x509", "-req", "-in", "renewed.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2",
+                  "-CAcreateserial", "-copy_extensions", "copy", "-out", "renewed.pem")  # fmt: skip
+
+
+async def test_http_serves_those_who_trust_its_ca_and_nobody_in_plain_text(
+    secured: RunningGateway, certificates: Path
+) -> None:
+    headers = {"Authorization": "Bearer api-token-1"}
+    trusting = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
+    async with httpx.AsyncClient(verify=trusting, headers=headers) as client:
+        answer = await client.get(f"https://localhost:{secured.http_port}/health")
+        assert answer.json()["data"]["status"] == "ok"
+    strangers = ssl.create_default_context(cafile=str(certificates / "other.pem"))
+    async with httpx.AsyncClient(verify=strangers) as client:
+        with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+            await client.get(f"https://localhost:{secured.http_port}/livez")
+    async with httpx.AsyncClient() as client:
+        with pytest.raises(httpx.TransportError):
+            await client.get(f"http://localhost:{secured.http_port}/livez")
+
+
+async def test_old_protocols_are_refused(secured: RunningGateway) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_ciphers("DEFAULT@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning, match="TLSv1"):
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        await asyncio.open_connection("127.0.0.1", secured.http_port, ssl=context)
+
+
+async def test_a_renewed_certificate_is_taken_by_both_ports_without_a_restart(
+    secured: RunningGateway, certificates: Path
+) -> None:
+    first = serial_of((certificates / "server.pem").read_text())
+    for port in (secured.port, secured.http_port):
+        assert await served_serial(port, name="localhost") == first
+        assert await served_serial(port, name=None) == first
+    await new_certificate(certificates)
+    renewed = serial_of((certificates / "renewed.pem").read_text())
+    (certificates / "renewed.key").rename(certificates / "server.key")
+    # Half of the renewal is there: the old pair goes on being served.
+    await asyncio.sleep(0.2)
+    assert await served_serial(secured.http_port, name="localhost") == first
+    (certificates / "renewed.pem").rename(certificates / "server.pem")
+    async with asyncio.timeout(10):
+        for port in (secured.port, secured.http_port):
+            for name in ("localhost", None):
+                while await served_serial(port, name=name) != renewed:  # noqa: ASYNC110 - the handshake is the signal
+                    await asyncio.sleep(0.02)
+    assert await health_over_tls(secured.port, certificates, "ca") == "OK"
+
+
+async def test_a_renewal_that_does_not_fit_leaves_the_old_pair(certificates: Path) -> None:
+    watched = Certificates(TlsFiles(certificates / "server.pem", certificates / "server.key", None))
+    assert await watched.run_once() == {}
+    good = (certificates / "server.pem").read_bytes()
+    for broken in (b"", b"no certificate", (certificates / "other.pem").read_bytes(), None):
+        if broken is None:
+            (certificates / "server.pem").unlink()
+        else:
+            (certificates / "server.pem").write_bytes(broken)
+        assert await watched.run_once() == {}
+    (certificates / "server.pem").write_bytes(good + b"\n")
+    assert await watched.run_once() == {"renewed": 1}
+
+
+@pytest.mark.parametrize("missing", ["server.pem", "server.key", "ca.pem"])
+def test_files_that_cannot_be_used_stop_the_start(certificates: Path, missing: str) -> None:
+    (certificates / missing).unlink()
+    with pytest.raises(TlsFilesError, match=missing):
+        Certificates(TlsFiles(certificates / "server.pem", certificates / "server.key", certificates / "ca.pem"))
+
+
+def test_a_key_that_does_not_fit_stops_the_start(certificates: Path) -> None:
+    with pytest.raises(TlsFilesError, match="do not fit"):
+        Certificates(TlsFiles(certificates / "server.pem", certificates / "client.key", None))
