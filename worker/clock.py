@@ -77,4 +77,7 @@ def utc_text(moment: datetime) -> str:
 
 def from_utc_text(text: str) -> datetime:
     """The moment that `utc_text` wrote. Raises ValueError for anything else."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    if utc_text(moment) != text:
+        raise ValueError(f"not a moment as this program writes it: {text!r}")
+    return moment
