@@ -16,6 +16,16 @@ from worker.sandbox_shop.shop import Shop
 
 HOUR = 3600.0
 CHECKPOINTS = list(CheckpointName)
+CRITICAL = [
+    CheckpointName.ACKNOWLEDGED,
+    CheckpointName.VERIFIED,
+    CheckpointName.CONFIRMED,
+    CheckpointName.PERMITTED,
+    CheckpointName.PERMITTED,
+    CheckpointName.CLICK_RECORDED,
+    CheckpointName.CLICKED,
+]
+"""Where the decisions fall."""
 
 
 class Faults:
@@ -40,23 +50,27 @@ class Faults:
         self._trace = trace
         self._errands: set[asyncio.Task[Any]] = set()
         every = (
-            self._weather, self._cut, self._crash_gateway, self._crash_worker, self._freeze, self._slow_disk,
-            self._full_disk, self._failing_commit, self._step_clock, self._stop_worker, self._meddle, self._meddle,
+            self._weather, self._weather, self._cut, self._crash_gateway, self._crash_worker, self._crash_worker,
+            self._freeze, self._slow_disk, self._full_disk, self._failing_commit, self._step_clock, self._stop_worker,
             self._fill_cart, self._change_price, self._advance_order, self._pause, self._reboot_gateway,
         )  # fmt: skip
-        rate = chance.choice((0.3, 0.5, 0.8))
+        rate = chance.choice((0.1, 0.3, 0.7))
         self.known: list[Callable[[], None]] = [fault for fault in every if chance.random() < rate]
-        self._gap = chance.choice((4.0, 12.0, 30.0))
-        self._fuse_chance = chance.choice((0.0, 0.3, 0.7))
+        self._gap = chance.choice((4.0, 10.0, 25.0))
+        self._fuse_chance = chance.choice((0.0, 0.2, 0.5))
+        self._checkpoint_chance = chance.choice((0.1, 0.5, 0.9))
+        self._checkpoints = chance.choice((CHECKPOINTS, CHECKPOINTS, CRITICAL))
+        self._person_gap = chance.choice((8.0, 15.0, 1_000.0))
 
     def fuse(self, longest: int) -> int | None:
         """After how many points the next incarnation loses its power."""
         if self._chance.random() >= self._fuse_chance:
             return None
-        return self._chance.randint(1, self._chance.choice((20, 100, longest)))
+        return self._chance.randint(1, self._chance.choice((longest // 10, longest)))
 
     def start_worker(self, worker: WorkerMachine) -> None:
-        checkpoint = self._chance.choice(CHECKPOINTS) if self._chance.random() < self._fuse_chance else None
+        strikes = self._chance.random() < self._checkpoint_chance
+        checkpoint = self._chance.choice(self._checkpoints) if strikes else None
         freezes = self._chance.choice((0.0, 0.0, 12.0, 50.0, 200.0)) * self._chance.random()
         worker.start(self.fuse(400), checkpoint, freezes)
 
@@ -64,15 +78,22 @@ class Faults:
         """Strikes for that long; starts again what has lost its power, after a while."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
+        self._send(self._decide())
         while loop.time() < end:
             await asyncio.sleep(self._chance.uniform(0.2, self._gap))
             if not self._gateway.is_up and self._chance.random() < 0.4:
-                self._gateway.start(self.fuse(300))
+                self._gateway.start(self.fuse(3_000))
             for worker in self._workers:
                 if not worker.is_up and self._chance.random() < 0.3:
                     self.start_worker(worker)
             if self.known:
                 self._chance.choice(self.known)()
+
+    async def _decide(self) -> None:
+        """The person looks in now and then."""
+        while True:
+            await asyncio.sleep(self._chance.uniform(0.3, 1.0) * self._person_gap)
+            await self._person.meddle()
 
     def heal(self) -> None:
         """The faults are over; what is down comes up."""
@@ -157,9 +178,6 @@ class Faults:
         machine = self._machine()
         machine.wall_offset += self._chance.choice((-HOUR, -60.0, -5.0, 5.0, 60.0, HOUR))
         self._trace("world", f"the wall clock of {getattr(machine, 'name', 'gateway')} is set by {machine.wall_offset}")
-
-    def _meddle(self) -> None:
-        self._send(self._person.meddle())
 
     def _pause(self) -> None:
         self._send(self._person.pause(self._chance.uniform(5, 60)))

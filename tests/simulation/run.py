@@ -115,7 +115,7 @@ class _World:
         self.trace = trace = Trace(loop.time)
         self.auditor = auditor = Auditor(loop.time, trace)
         self.chance = self._chance("world")
-        shutil.copy(_template(), folder / "gateway.db")
+        shutil.copy(template(), folder / "gateway.db")
         self.gateway = GatewayMachine(loop, folder, self._chance("gateway"), trace, auditor.committed)
         # asyncio.Event of the shop binds to no loop before it is waited for.
         self.shop = Shop(
@@ -123,7 +123,7 @@ class _World:
             lambda: BEGINNING + timedelta(seconds=loop.time()),
         )
         self.links: list[Link] = []
-        names = ["worker-a", "worker-b"] if self.chance.random() < 0.4 else ["worker-a"]
+        names = ["worker-a", "worker-b"] if self.chance.random() < 0.5 else ["worker-a"]
         self.workers = [self._worker(folder, name) for name in names]
         auditor.workers = self.workers
         self.person = Person(self._channel("person"), self._chance("person"), auditor, self.shop, trace)
@@ -181,10 +181,10 @@ class _World:
         )
 
     async def _live(self) -> None:
-        self.gateway.start(self.faults.fuse(300))
+        self.gateway.start(self.faults.fuse(3_000))
         for machine in self.workers:
             self.faults.start_worker(machine)
-        length = self.chance.choice((60.0, 150.0, 300.0))
+        length = self.chance.choice((60.0, 150.0, 250.0))
         submissions = [
             asyncio.ensure_future(self.upstream.submit(f"t-{number}", self.chance.uniform(0, length * 0.6)))
             for number in range(1, self.chance.choice((1, 2, 3, 4)) + 1)
@@ -197,10 +197,11 @@ class _World:
     async def _settle(self, submissions: "list[asyncio.Task[None]]") -> None:
         """The person acts until nothing is left to do."""
         end = self.loop.time() + HEALING_SECONDS
-        await self.person.resume()
         while self.loop.time() < end:
             await asyncio.sleep(ROUND_SECONDS)
             self.faults.keep_up()
+            if self.auditor.paused:
+                await self.person.resume()
             submitted = all(submission.done() for submission in submissions)
             if await self.person.settle() and submitted and not self._waiting():
                 return
@@ -251,7 +252,7 @@ class _World:
 
 
 @cache
-def _template() -> Path:
+def template() -> Path:
     """A migrated database, copied for each run."""
     path = Path(tempfile.mkdtemp(prefix="simulation-template-")) / "gateway.db"
     database = open_database(path)

@@ -1,0 +1,414 @@
+"""Variants of the system that lack one safeguard each. The simulation must find every one of them guilty.
+
+A mutant is a set of patches around a run; production code is never touched. What is broken is said in its docstring.
+"""
+
+import asyncio
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from functools import cache, wraps
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import gateway.api.services.order_leases as lease_service
+import gateway.clock
+import gateway.orders.expire
+import gateway.orders.hold
+import gateway.orders.lease
+import gateway.orders.permit
+import gateway.orders.report
+import worker.execution
+import worker.lease_guard
+import worker.purchase
+import worker.submission
+from gateway.domain.models import Actor
+from gateway.domain.refusals import Refusal, RefusedError
+from gateway.domain.states import TaskStatus
+from gateway.store.named_sql import statements
+from tests.simulation import run
+from tests.simulation.site import SimSite
+from tests.simulation.worker_machine import SimClock
+from worker.journal.journal import AlreadyRecordedError, Journal
+from worker.journal.records import OrderStatus
+from worker.lease_guard import LeaseGuard
+from worker.order_run import EndOrderError, OrderRun
+
+Mutant = Callable[[], AbstractContextManager[None]]
+MUTANTS: dict[str, Mutant] = {}
+_WHOLE = run.template
+
+
+def mutant(function: Callable[[ExitStack], None]) -> Callable[[ExitStack], None]:
+    """Registers a function that puts its patches on a stack."""
+
+    @contextmanager
+    def applied() -> Iterator[None]:
+        with ExitStack() as stack:
+            function(stack)
+            yield
+
+    MUTANTS[function.__name__] = applied
+    return function
+
+
+def _replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
+    stack.enter_context(patch.object(owner, name, value))
+
+
+def _sql(stack: ExitStack, **changed: str) -> None:
+    stack.enter_context(patch.dict(statements(), changed))  # type: ignore[arg-type]
+
+
+@cache
+def _without(*parts: str) -> Path:
+    """The database template without some of its constraints."""
+    path = Path(tempfile.mkdtemp(prefix="simulation-mutant-")) / "gateway.db"
+    shutil.copy(_WHOLE(), path)
+    connection = sqlite3.connect(path)
+    for part in parts:
+        connection.execute(f"DROP {part}")
+    connection.commit()
+    connection.close()
+    return path
+
+
+# The gateway
+
+
+@mutant
+def no_token_check(stack: ExitStack) -> None:
+    """Whoever has the worker's name holds the lease."""
+
+    def is_holder(lease: Any, holder: Any) -> bool:
+        return lease is not None and lease.worker_id == holder.worker_id
+
+    _replace(stack, gateway.orders.hold, "is_holder", is_holder)
+    _replace(stack, gateway.orders.report, "is_holder", is_holder)
+
+
+@mutant
+def settle_counted_from_the_permit(stack: ExitStack) -> None:
+    """The settle time begins when the permit was granted, not at the later of its expiry and the lease's end."""
+
+    def settled_us(policy: Any, leases: Any) -> int | None:
+        granted = [lease.permit_expires_us - policy.permit_ttl // _MICROSECOND for lease in leases]
+        return max(granted) + policy.permit_settle // _MICROSECOND if granted else None
+
+    _replace(stack, gateway.orders.permit, "settled_us", settled_us)
+
+
+@mutant
+def no_settle_time(stack: ExitStack) -> None:
+    """A second permit is given at once."""
+    _replace(stack, gateway.orders.permit, "settled_us", lambda _policy, _leases: 0)
+
+
+@mutant
+def second_permit_to_another_journal(stack: ExitStack) -> None:
+    """Which journal had the first permit does not matter."""
+    refuse, read = gateway.orders.permit._earlier_leases_refuse, gateway.orders.permit.lease_from
+
+    def mutated(tx: Any, policy: Any, task: Any, lease: Any, request: Any, now: Any) -> Any:
+        def as_own(row: Any) -> Any:
+            return replace(read(row), journal_id=request.journal_id)
+
+        with patch.object(gateway.orders.permit, "lease_from", as_own):
+            return refuse(tx, policy, task, lease, request, now)
+
+    _replace(stack, gateway.orders.permit, "_earlier_leases_refuse", mutated)
+
+
+@mutant
+def automatic_requeue(stack: ExitStack) -> None:
+    """A lease that has run out puts its task back into the queue."""
+    expire = gateway.orders.expire.expire
+
+    def mutated(tx: Any, now: Any, task: Any, *args: Any, **options: Any) -> Any:
+        stale = expire(tx, now, task, *args, **options)
+        tx.change("task_requeue", task_id=task.task_id, at=now.utc, elapsed_us=now.elapsed_us)
+        gateway.orders.expire.record(tx, now, stale, "requeue", Actor("gateway"), TaskStatus.QUEUED)
+        return gateway.orders.expire.get_task(tx, task.task_id)
+
+    for module in (gateway.orders.expire, gateway.orders.hold, gateway.orders.lease):
+        _replace(stack, module, "expire", mutated)
+
+
+@mutant
+def expiry_only_by_the_sweep(stack: ExitStack) -> None:
+    """A renewal, report or permit is not judged when it arrives."""
+    for module in (gateway.orders.hold, gateway.orders.report):
+        _replace(stack, module, "judge_at_use", lambda _tx, _now, task: task)
+
+
+@mutant
+def refusal_rolled_back_with_its_record(stack: ExitStack) -> None:
+    """A refusal is an exception inside the transaction."""
+    report = lease_service.report
+
+    def mutated(*args: Any) -> Any:
+        told = report(*args)
+        if isinstance(told, Refusal):
+            raise RefusedError(told)
+        return told
+
+    _replace(stack, lease_service, "report", mutated)
+
+
+@mutant
+def null_erases(stack: ExitStack) -> None:
+    """A repeated report overwrites with what it does not bring."""
+    _sql(
+        stack,
+        report_overwrite="UPDATE reports SET payable_yen = :payable_yen, pay_deadline = :pay_deadline,"
+        " site_order_id = :site_order_id, evidence_ref = :evidence_ref, detail = :detail, error_code = :error_code,"
+        " lease_number = :lease_number, sequence = :sequence WHERE task_id = :task_id AND state = :state",
+    )
+
+
+@mutant
+def undo_without_the_fence(stack: ExitStack) -> None:
+    """What a client that has gone was given is taken back, whatever became of it."""
+    _sql(
+        stack,
+        lease_undo="DELETE FROM leases WHERE task_id = :task_id AND :token <> '' AND ended_at IS NULL",
+    )
+    _replace(stack, run, "template", lambda: _without("TRIGGER leases_acknowledged_stay"))
+
+
+@mutant
+def order_of_arrival(stack: ExitStack) -> None:
+    """The latest state is the one that arrived last, whatever its sequence."""
+    mirror, arrived = gateway.orders.report._mirror, iter(range(2**30, 2**31))
+
+    def mutated(tx: Any, now: Any, task: Any, lease: Any, state: Any, told: Any, status: Any) -> Any:
+        return mirror(tx, now, task, lease, state, replace(told, sequence=next(arrived)), status)
+
+    _replace(stack, gateway.orders.report, "_mirror", mutated)
+
+
+@mutant
+def no_pause(stack: ExitStack) -> None:
+    """A pause does not hold back a permit."""
+    _replace(stack, gateway.orders.permit, "_pause_refuses", lambda _tx, _task: None)
+
+
+@mutant
+def a_lease_for_everybody(stack: ExitStack) -> None:
+    """An unacknowledged lease is repeated to any session that asks."""
+    _sql(
+        stack,
+        lease_unacknowledged_of_session="SELECT * FROM leases"
+        " WHERE ended_at IS NULL AND acknowledged_at IS NULL AND :session_id <> '' LIMIT 1",
+    )
+
+
+@mutant
+def slots_not_unique(stack: ExitStack) -> None:
+    """Neither the use case nor the database keeps a second task out of a slot."""
+    _sql(stack, task_in_slot="SELECT task_id FROM tasks WHERE slot = :slot AND 0")
+    _replace(stack, gateway.orders.lease, "LeaseScope", SimpleNamespace(GLOBAL=None))
+    _replace(stack, run, "template", lambda: _without("INDEX tasks_one_active_a_slot"))
+
+
+@mutant
+def a_reboot_goes_unnoticed(stack: ExitStack) -> None:
+    """After a reboot the machine's clock is taken for the same one going on."""
+    init = gateway.clock.ServiceClock.__init__
+
+    def mutated(self: Any, machine: Any, _boot_id: str, *args: Any) -> None:
+        init(self, machine, machine.boot_id, *args)
+
+    _replace(stack, gateway.clock.ServiceClock, "__init__", mutated)
+
+
+# The worker
+
+
+@mutant
+def no_permit(stack: ExitStack) -> None:
+    """The worker clicks without asking."""
+
+    async def granted(_run: OrderRun, _intent: Any) -> Any:
+        return worker.submission.Permit(deadline=float("inf"), waited=False)
+
+    _replace(stack, worker.submission, "obtain_permit", granted)
+
+
+@mutant
+def permit_without_expiry(stack: ExitStack) -> None:
+    """A permit is good for ever."""
+    _replace(stack, worker.submission, "_ensure_permitted", lambda _run, _permit: None)
+
+
+@mutant
+def permit_counted_from_the_answer(stack: ExitStack) -> None:
+    """The permit's time begins when its answer arrives."""
+    obtain = worker.submission.obtain_permit
+
+    async def mutated(order: OrderRun, intent: Any) -> Any:
+        permit = await obtain(order, intent)
+        return replace(permit, deadline=order.parts.clock.elapsed() + 10.0)
+
+    _replace(stack, worker.submission, "obtain_permit", mutated)
+
+
+@mutant
+def no_verification(stack: ExitStack) -> None:
+    """A recovered task is ordered without a look at the site."""
+
+    async def nothing(*_: Any) -> None: ...
+
+    _replace(stack, worker.execution, "come_back", nothing)
+    _replace(stack, gateway.orders.permit, "_verification_refuses", lambda *_: None)
+
+
+@mutant
+def false_attestation(stack: ExitStack) -> None:
+    """The journal is not asked whether it holds a click record."""
+
+    async def no(*_: Any) -> bool:
+        return False
+
+    _replace(stack, Journal, "has_click", no)
+
+
+@mutant
+def click_record_after_the_click(stack: ExitStack) -> None:
+    """First the click, then its record."""
+    click = worker.submission._click
+
+    async def check(order: OrderRun, permit: Any) -> None:
+        worker.submission._ensure_permitted(order, permit)
+        order.guard.ensure_may_begin()
+
+    async def mutated(order: OrderRun, confirmation: Any) -> Any:
+        order.clicked = True
+        answer = await click(order, confirmation)
+        try:
+            await order.parts.journal.record_click(order.task_id, order.lease.lease_token)
+        except AlreadyRecordedError as error:
+            raise worker.submission.needs_human("clicked before") from error
+        return answer
+
+    _replace(stack, worker.submission, "_record_click", check)
+    _replace(stack, worker.submission, "_click", mutated)
+
+
+@mutant
+def submit_resent_by_the_client(stack: ExitStack) -> None:
+    """The submit goes on a connection that was used before, and is sent again if that turns out dead."""
+
+    async def submit(self: SimSite, confirmation: Any) -> Any:
+        return await self._submit(confirmation, fresh=False)
+
+    _replace(stack, SimSite, "submit", submit)
+
+
+@mutant
+def failed_after_a_click_record(stack: ExitStack) -> None:
+    """What went wrong after the click is told as failed."""
+    end_for = worker.execution._end_for
+
+    async def mutated(order: OrderRun, error: Exception) -> EndOrderError:
+        end = await end_for(order, error)
+        if order.clicked and not order.state.is_placed and end.status is OrderStatus.NEEDS_HUMAN:
+            return EndOrderError(OrderStatus.FAILED, str(end), error_code=end.error_code)
+        return end
+
+    _replace(stack, worker.execution, "_end_for", mutated)
+
+
+@mutant
+def recovered_run_pays(stack: ExitStack) -> None:
+    """A run that took a task over pays its order."""
+    pay = worker.execution.pay
+
+    async def mutated(order: OrderRun, intent: Any) -> None:
+        order.recovered = False
+        await pay(order, intent)
+
+    _replace(stack, worker.execution, "pay", mutated)
+
+
+@mutant
+def cart_not_compared(stack: ExitStack) -> None:
+    """Whatever is in the cart is ordered."""
+    _replace(stack, worker.purchase, "difference", lambda _wanted, _shown: None)
+
+
+@mutant
+def no_amount_guard(stack: ExitStack) -> None:
+    """Whatever it costs is paid."""
+    _replace(stack, worker.purchase, "guard_amount", lambda _yen, _limit: None)
+
+
+@mutant
+def wall_clock_lease_guard(stack: ExitStack) -> None:
+    """Deadlines are counted on the wall clock."""
+
+    def elapsed(self: SimClock) -> float:
+        return float(self._machine.loop.time() + self._machine.wall_offset)
+
+    _replace(stack, SimClock, "elapsed", elapsed)
+
+
+@mutant
+def lease_counted_from_the_answer(stack: ExitStack) -> None:
+    """A renewed lease is trusted from the moment its answer arrives."""
+    renew = LeaseGuard.renew
+
+    async def mutated(self: LeaseGuard) -> None:
+        await renew(self)
+        self._deadline = self._clock.elapsed() + self._ttl
+
+    _replace(stack, LeaseGuard, "renew", mutated)
+
+
+@mutant
+def lost_lease_ignored(stack: ExitStack) -> None:
+    """The worker goes on whatever became of its lease."""
+    _replace(stack, LeaseGuard, "is_lost", property(lambda _self: False))
+    _replace(stack, LeaseGuard, "_lose", lambda _self, _why: None)
+
+
+@mutant
+def no_acknowledgement(stack: ExitStack) -> None:
+    """The worker acts as soon as it has a lease."""
+    renew, begun = LeaseGuard.renew, set[int]()
+
+    @wraps(renew)
+    async def mutated(self: LeaseGuard) -> None:
+        if id(self) in begun:
+            await renew(self)
+        begun.add(id(self))
+        self._deadline = self._clock.elapsed() + self._ttl
+
+    _replace(stack, LeaseGuard, "renew", mutated)
+
+
+@mutant
+def report_before_evidence(stack: ExitStack) -> None:
+    """The page goes to the disk when there is time."""
+    keep = OrderRun.keep
+
+    async def mutated(self: OrderRun, step: str, page: Any, state: Any = None) -> str:
+        ref = f"{self.folder}/{self.parts.evidence._free_name(self.folder, step)}"
+
+        async def later() -> None:
+            await asyncio.sleep(0.5)
+            await keep(self, step, page, state)
+
+        asyncio.ensure_future(later())
+        self.evidence_ref = ref
+        return ref
+
+    _replace(stack, OrderRun, "keep", mutated)
+
+
+_MICROSECOND = gateway.orders.permit.timedelta(microseconds=1)
