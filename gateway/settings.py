@@ -81,7 +81,9 @@ HostNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterV
 class Settings(BaseSettings):
     """Every setting of the gateway; `.env.example` lists them with their meaning."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True
+    )
 
     gateway_host: str = Field("127.0.0.1", description="Address to listen on; another than loopback needs a token.")
     gateway_port: Port = Field(31109, description="Port for HTTP (REST, Connect); 0 takes a free one, told at start.")

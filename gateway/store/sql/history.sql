@@ -13,7 +13,10 @@ WHERE subject = :subject AND kind = :kind AND details_json = :details_json LIMIT
 SELECT sequence, occurred_at FROM events ORDER BY sequence DESC LIMIT 1;
 
 -- name: events_subjects_after
-SELECT DISTINCT subject FROM events WHERE sequence > :sequence AND subject <> '' LIMIT 10000;
+-- The inner query keeps the planner on the sequence; for DISTINCT alone it would read the whole index by subject.
+SELECT DISTINCT subject FROM (
+    SELECT subject FROM events WHERE sequence > :sequence AND subject <> '' ORDER BY sequence LIMIT 10000
+);
 
 -- name: alert_raise
 INSERT INTO alerts (kind, subject, message, raised_at) VALUES (:kind, :subject, :message, :at)

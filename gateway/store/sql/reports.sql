@@ -38,7 +38,8 @@ SELECT task_id FROM order_numbers
 WHERE site = :site AND site_order_id = :site_order_id AND task_id <> :task_id ORDER BY told_at, task_id LIMIT 10;
 
 -- name: report_numbers_of_other_tasks
-SELECT DISTINCT reports.site_order_id FROM reports JOIN tasks USING (task_id)
+-- CROSS JOIN keeps the planner on the recent reports; it would begin with every task of the site.
+SELECT DISTINCT reports.site_order_id FROM reports CROSS JOIN tasks USING (task_id)
 WHERE tasks.site = :site AND tasks.task_id <> :task_id AND reports.site_order_id IS NOT NULL
     AND reports.reported_at >= :since
-ORDER BY reports.row DESC LIMIT :count;
+ORDER BY +reports.row DESC LIMIT :count;

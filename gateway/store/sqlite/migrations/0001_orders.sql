@@ -105,6 +105,7 @@ CREATE TABLE reports (
     UNIQUE (task_id, state)
 ) STRICT;
 
+CREATE INDEX reports_with_number ON reports (reported_at) WHERE site_order_id IS NOT NULL;
 CREATE INDEX reports_by_site_order_id ON reports (site_order_id) WHERE site_order_id IS NOT NULL;
 
 -- Every order number that was ever told of a task, also by a report that was refused or overwritten.
