@@ -97,6 +97,26 @@ async def test_a_backup_under_full_load_holds_one_moment(tmp_path: Path) -> None
     assert {event[3] for event in new["events"][len(old["events"]) :]} == {"restore"}
 
 
+def test_what_is_written_during_the_copy_neither_shows_nor_begins_it_anew(
+    tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.store.sqlite.backup._PAGES_A_STEP", 8)
+    for number in range(100):
+        book.submit(f"po-{number}", intent_json=json.dumps({"pad": "x" * 4_000}))
+    written = 0
+
+    def meanwhile() -> bool:
+        nonlocal written
+        if written < 20:
+            written += 1
+            book.submit(f"late-{written}")
+        return False
+
+    facts = back_up(book.path, tmp_path / "b", "b.db", meanwhile)
+    assert written == 20
+    assert facts.task_count == 100
+
+
 async def test_one_at_a_time_and_given_up_when_the_gateway_stops(
     tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
