@@ -289,7 +289,9 @@ class Auditor:
             task.sequences.add((details["state"], details["sequence"]))
 
     def _judge_task(self, database: sqlite3.Connection, task_id: str) -> None:
-        row = database.execute("SELECT status, lease_count, latest_state FROM tasks WHERE task_id = ?", (task_id,)).fetchone()
+        row = database.execute(
+            "SELECT status, lease_count, latest_state FROM tasks WHERE task_id = ?", (task_id,)
+        ).fetchone()
         task = self.tasks[task_id]
         if row["status"] != task.status:
             self.broken(f"{task_id}: is {row['status']}, but the history says {task.status}")
@@ -396,23 +398,9 @@ class Auditor:
     def has_click(self, task_id: str, worker: WorkerMachine | None = None) -> bool:
         """True if a journal (this worker's, or any) holds a click record of the task, on disk."""
         for machine in self.workers if worker is None else [worker]:
-            if rows(machine.journal_path, "SELECT 1 FROM clicks WHERE task_id = ?", task_id):
+            if machine.read("SELECT 1 FROM clicks WHERE task_id = ?", task_id):
                 return True
         return False
-
-
-def rows(path: Path, sql: str, *parameters: Any) -> list[sqlite3.Row]:
-    """What a query finds in a file, on a connection of its own: what is committed, and nothing else."""
-    if not path.exists():
-        return []
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    connection.row_factory = sqlite3.Row
-    try:
-        return connection.execute(sql, parameters).fetchall()
-    except sqlite3.OperationalError:  # killed before its first migration
-        return []
-    finally:
-        connection.close()
 
 
 def _is_whole(root: Path, ref: str) -> bool:

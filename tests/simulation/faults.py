@@ -172,7 +172,7 @@ class Faults:
         self._trace.count("full disks")
 
     def _failing_commit(self) -> None:
-        self._gateway.disk.fail_commit = self._chance.choice((0.0, 0.03))
+        self._gateway.disk.fail_commit = self._chance.choice((0.0, 0.004))
 
     def _step_clock(self) -> None:
         machine = self._machine()

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
+
 from gateway.api.admission import Admission
 from gateway.api.auth import EVERY_ROLE, Authenticator
 from gateway.api.call import methods_of
@@ -24,7 +26,6 @@ from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep
 from gateway.waiting.hub import Hub
 from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
-from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.store import Disk, SimGroupWriter, SimStore
 from tests.simulation.trace import Trace

@@ -42,7 +42,12 @@ class InlineConnection:
         self.raw.row_factory = sqlite3.Row
         self._process = process
         self._disk = disk
-        process.on_death.append(self.raw.close)
+        process.on_death.append(self._cut_off)
+        process.loop.at_the_end.append(self.raw.close)
+
+    def _cut_off(self) -> None:
+        if self.raw.in_transaction:
+            self.raw.rollback()
 
     async def execute(self, sql: str, parameters: Iterable[Any] | None = None) -> InlineCursor:
         if not self._process.alive:
@@ -79,4 +84,4 @@ class InlineConnection:
         return InlineCursor(self.raw.executescript(sql_script))
 
     async def close(self) -> None:
-        self.raw.close()
+        self._cut_off()

@@ -15,7 +15,7 @@ PROCESS: ContextVar["Process | None"] = ContextVar("process", default=None)
 CLOSE_ATTEMPTS = 50
 
 
-class PowerOff(BaseException):  # noqa: N818 -- not an error: the end of a process
+class PowerOff(BaseException):
     """Raised where a process without power would act synchronously."""
 
 
@@ -57,6 +57,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._count = 0
         self.tasks: dict[int, SimTask] = {}
         self.faults: list[str] = []
+        self.at_the_end: list[Callable[[], object]] = []
+        """Closes what dead processes had open; at once it would only cost time."""
         self._forgotten = 0
         self.set_task_factory(_make_task)
         self.set_exception_handler(_note_fault)
@@ -143,6 +145,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._ready.clear()  # type: ignore[attr-defined]
         self._scheduled.clear()  # type: ignore[attr-defined]
         self.tasks.clear()
+        for close in self.at_the_end:
+            close()
         self.close()
 
 

@@ -19,12 +19,13 @@ import worker.order_loop
 import worker.outbox
 import worker.submission
 from gateway.store.sqlite.engine import open_database
-from tests.simulation.auditor import Auditor, rows
+from tests.simulation.auditor import Auditor
 from tests.simulation.faults import Faults
 from tests.simulation.gateway_machine import BEGINNING, GatewayMachine
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Link
 from tests.simulation.people import Person, Upstream
+from tests.simulation.reader import Reader
 from tests.simulation.site import SiteWatch
 from tests.simulation.trace import Trace
 from tests.simulation.wire import Channel
@@ -116,6 +117,8 @@ class _World:
         self.auditor = auditor = Auditor(loop.time, trace)
         self.chance = self._chance("world")
         shutil.copy(template(), folder / "gateway.db")
+        self.read = Reader(folder / "gateway.db")
+        loop.at_the_end.append(self.read.close)
         self.gateway = GatewayMachine(loop, folder, self._chance("gateway"), trace, auditor.committed)
         # asyncio.Event of the shop binds to no loop before it is waited for.
         self.shop = Shop(
@@ -210,21 +213,17 @@ class _World:
     def _waiting(self) -> list[str]:
         waiting = []
         for machine in self.workers:
-            for row in rows(machine.journal_path, "SELECT task_id FROM outbox WHERE settled_at IS NULL"):
+            for row in machine.read("SELECT task_id FROM outbox WHERE settled_at IS NULL"):
                 waiting.append(f"a report of {row['task_id']} on {machine.name}")
-            for row in rows(
-                machine.journal_path, "SELECT task_id FROM reclaim_wishes WHERE status IN ('waiting', 'taken')"
-            ):
+            for row in machine.read("SELECT task_id FROM reclaim_wishes WHERE status IN ('waiting', 'taken')"):
                 waiting.append(f"a wish for {row['task_id']} on {machine.name}")
-        for row in rows(
-            self.gateway.path, "SELECT task_id, status FROM tasks WHERE status NOT IN ('succeeded', 'failed')"
-        ):
+        for row in self.read("SELECT task_id, status FROM tasks WHERE status NOT IN ('succeeded', 'failed')"):
             waiting.append(f"{row['task_id']} is {row['status']}")
         return waiting
 
     def _judge_end(self) -> None:
         broken = self.auditor.broken
-        tasks = {row["task_id"]: row for row in rows(self.gateway.path, "SELECT * FROM tasks")}
+        tasks = {row["task_id"]: row for row in self.read("SELECT * FROM tasks")}
         for task_id in sorted(self.auditor.accepted_submits - tasks.keys()):
             broken(f"{task_id}: an acknowledged submit is lost")
         for task_id, task in tasks.items():
@@ -236,10 +235,10 @@ class _World:
             if (task["status"] == "succeeded") != bool(orders):
                 broken(f"{task_id}: is {task['status']} with {len(orders)} orders")
         for machine in self.workers:
-            for row in rows(machine.journal_path, "SELECT * FROM outbox WHERE outcome IS NOT NULL"):
+            for row in machine.read("SELECT * FROM outbox WHERE outcome IS NOT NULL"):
                 if (row["state"], row["sequence"]) not in self.auditor.tasks[row["task_id"]].sequences:
                     broken(f"{row['task_id']}: report {row['sequence']} ({row['outcome']}) is not in the history")
-            for row in rows(machine.journal_path, "SELECT * FROM orders"):
+            for row in machine.read("SELECT * FROM orders"):
                 known = [order.number for order in self.auditor.orders.get(row["task_id"], [])]
                 if row["site_order_id"] is not None and row["site_order_id"] not in known:
                     broken(f"{row['task_id']}: {machine.name} knows {row['site_order_id']}, the shop {known}")

@@ -135,7 +135,9 @@ class SimStore:
 
     def cut_off(self) -> None:
         """The process is gone: what was not committed is gone with it."""
-        self._writer._thread.shutdown()
-        self._reading.close()
-        self._database.writing.close()
+        if self._database.writing.in_transaction:
+            self._database.writing.rollback()
         self._database.lock.close()
+        self._writer._loop.at_the_end += [
+            self._writer._thread.shutdown, self._reading.close, self._database.writing.close
+        ]  # fmt: skip

@@ -13,6 +13,7 @@ from tests.simulation.gateway_machine import BEGINNING
 from tests.simulation.journal_connection import InlineConnection
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.network import Link
+from tests.simulation.reader import Reader
 from tests.simulation.site import SimSite, SiteWatch
 from tests.simulation.store import Disk
 from tests.simulation.trace import Trace
@@ -94,6 +95,8 @@ class WorkerMachine:
         self.folder = folder / name
         self.folder.mkdir()
         self.journal_path = self.folder / "trading.db"
+        self.read = Reader(self.journal_path)
+        loop.at_the_end.append(self.read.close)
         self.evidence_dir = self.folder / "evidence"
         self.evidence_dir.mkdir()
         self.disk = Disk(chance)
