@@ -164,6 +164,7 @@ async def test_an_order_in_the_worker_s_hands_holds_the_account_and_queries_fail
         assert (query["status"], query["error"]["code"]) == ("failed", 504)
         assert "account" in query["error"]["message"]
         await chain.ordered()
+    async with chain.worker():
         again = await chain.ask(query_id="again")
     assert again["status"] == "succeeded"
     assert (await chain.shop.control.counters())["orders_placed"] == 1

@@ -83,9 +83,10 @@ INSERT INTO catalog_discrepancies (kind, site, order_number, task_id, task_state
 SELECT DISTINCT 'missing_on_site', tasks.site, told.site_order_id, tasks.task_id, tasks.latest_state, seen.order_state,
     :at
 FROM reports AS told
-JOIN tasks ON tasks.task_id = told.task_id
+-- A cross join is made in the order written: from the reports of the window, not from all tasks of the site.
+CROSS JOIN tasks
 LEFT JOIN catalog_orders AS seen ON seen.site = tasks.site AND seen.order_number = told.site_order_id
-WHERE told.site_order_id IS NOT NULL AND told.reported_at BETWEEN :since AND :until
+WHERE tasks.task_id = told.task_id AND told.site_order_id IS NOT NULL AND told.reported_at BETWEEN :since AND :until
     AND tasks.site = :site AND tasks.created_at >= :since AND tasks.latest_state IS NOT 'cancelled'
     AND (seen.row IS NULL OR seen.last_seen_at < :at)
 ON CONFLICT (kind, site, order_number, task_id) DO NOTHING;

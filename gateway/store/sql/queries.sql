@@ -10,8 +10,9 @@ SELECT * FROM account_queries WHERE query_id = :query_id;
 SELECT result_json FROM query_results WHERE query_id = :query_id;
 
 -- name: query_oldest_queued
+-- The plus keeps the index by age out: the queue is walked in its order.
 SELECT * FROM account_queries
-WHERE status = 'queued' AND site = :site AND lifetime_ends_us > :elapsed_us ORDER BY row LIMIT 1;
+WHERE status = 'queued' AND site = :site AND +lifetime_ends_us > :elapsed_us ORDER BY row LIMIT 1;
 
 -- name: query_take
 UPDATE account_queries

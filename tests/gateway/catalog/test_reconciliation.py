@@ -187,6 +187,18 @@ def test_an_order_from_before_the_window_is_not_missing(shop: Shop, book: Book) 
     assert shop.found() == []
 
 
+def test_an_order_of_a_task_from_before_the_window_is_not_missing_though_it_was_told_in_it(
+    shop: Shop, book: Book
+) -> None:
+    book.submit("po-1", "sandbox")
+    book.time.advance(POLICY.window)
+    lease = book.take("po-1", request=book.request(sites=("sandbox",)))
+    book.report(lease, OrderState.PAID, site_order_id="A-1", terminal=True)
+    book.time.advance(POLICY.settle)
+    shop.show()
+    assert shop.found() == []
+
+
 def test_a_cancelled_order_may_well_be_off_the_list(shop: Shop, book: Book) -> None:
     order(book, "po-1", "A-1", OrderState.CANCELLED)
     book.time.advance(POLICY.settle)

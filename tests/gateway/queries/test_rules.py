@@ -22,6 +22,7 @@ from gateway.queries.lease import give_back_query, open_query_lease, take_next_q
 from gateway.queries.result import report_result
 from gateway.queries.start import resume_queries_after_start
 from gateway.queries.submit import submit_query
+from gateway.store.named_sql import statements
 from gateway.store.query_rows import find_query
 from tests.gateway.support.book import Book
 from tests.gateway.support.manual_time import TICK
@@ -259,3 +260,29 @@ def test_after_a_long_reboot_what_waits_is_expired(book: Book) -> None:
     restart(book)
     assert lease(book) is None
     assert query(book).status is QueryStatus.EXPIRED
+
+
+def test_what_every_lease_asks_of_the_database_walks_an_index_also_beside_many_that_ended(book: Book) -> None:
+    for number in range(300):
+        submit(book, f"q-{number}")
+    for number in range(250):
+        lease(book)
+        bring(book, 1, f"q-{number}")
+    values = {
+        "site": "sandbox",
+        "elapsed_us": 5,
+        "count": 5,
+        "session_id": "s",
+        "status": "queued",
+        "below": 9,
+        "skip": 0,
+    }
+    for name in (
+        "query_oldest_queued", "queries_lapsed", "queries_too_old", "queries_of_session", "queries_newest_by_status",
+    ):  # fmt: skip
+        for analyzed in (False, True):
+            if analyzed:
+                book.connection.execute("ANALYZE")
+            plan = [row[3] for row in book.connection.execute(f"EXPLAIN QUERY PLAN {statements()[name]}", values)]
+            assert len(plan) == 1, (name, plan)
+            assert plan[0].startswith("SEARCH account_queries USING INDEX"), (name, plan)

@@ -148,7 +148,9 @@ async def test_a_site_that_is_not_implemented_is_a_failed_result_with_a_clear_me
     assert "never tried on the real site" in told["q-1"][1]
 
 
-async def test_a_slow_order_step_makes_queries_time_out_as_failed_and_not_as_lost(site: SandboxSite) -> None:
+async def test_a_slow_order_step_makes_queries_time_out_as_failed_and_not_as_lost() -> None:
+    site = SlowSite()
+    site.go.set()
     async with running_queries([site], timeout_seconds=0.2) as running:
         async with running.accounts.of("sandbox"):
             for number in range(3):

@@ -35,8 +35,9 @@ CREATE TABLE account_queries (
     CHECK ((error_message IS NULL) = (error_code IS NULL))
 ) STRICT;
 
-CREATE INDEX account_queries_queue ON account_queries (site, row) WHERE status = 'queued';
-CREATE INDEX account_queries_too_old ON account_queries (lifetime_ends_us) WHERE status = 'queued';
+-- Whole indexes: a partial one on the queue is not reliably chosen.
+CREATE INDEX account_queries_by_status_and_site ON account_queries (status, site, row);
+CREATE INDEX account_queries_by_status_and_age ON account_queries (status, lifetime_ends_us);
 CREATE INDEX account_queries_lapsed ON account_queries (lease_deadline_us) WHERE lease_deadline_us IS NOT NULL;
 CREATE INDEX account_queries_of_session ON account_queries (lease_session) WHERE lease_session IS NOT NULL;
 CREATE INDEX account_queries_ended ON account_queries (completed_us) WHERE completed_us IS NOT NULL;
