@@ -15,11 +15,12 @@ from gateway.settings import Settings
 
 def main() -> None:
     """Prints the document as the gateway serves it."""
-    document = asyncio.run(_served())
+    document = asyncio.run(served_document())
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
-async def _served() -> Any:
+async def served_document() -> Any:
+    """The document as a gateway with default settings serves it."""
     stop = asyncio.Event()
     ready: asyncio.Future[Ports] = asyncio.get_running_loop().create_future()
     with tempfile.TemporaryDirectory() as folder:

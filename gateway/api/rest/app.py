@@ -100,7 +100,8 @@ def _for_browsers(request: Request, page: Callable[[], Response]) -> Response:
     except Exception as error:  # noqa: BLE001 - told to the caller
         answer = failure(error, request.url.path)
         if "www-authenticate" in answer.headers:
-            answer.headers["www-authenticate"] = 'Bearer, Basic realm="order-gateway: any name, a token as password"'
+            # A header of its own: a browser reads one challenge a line.
+            answer.headers.append("www-authenticate", 'Basic realm="order-gateway: any name, a token as password"')
         return answer
     return page()
 

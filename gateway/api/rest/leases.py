@@ -11,7 +11,7 @@ from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
 from gateway.api.rest.long_poll import LongPoll
-from gateway.api.rest.parameters import DEFAULT_WAIT, TaskIdInPath, Wait, WorkerId
+from gateway.api.rest.parameters import DEFAULT_WAIT, MaybeWorkerId, TaskIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of
 from gateway.domain import fields
 from gateway.domain.models import Holder, LeaseRequest, NewReport, Policy, Via
@@ -76,7 +76,7 @@ def lease_routes(
         openapi_extra=mirrors(_SERVICE, "RenewLease"),
     )
     async def renew_lease(
-        request: Request, task_id: TaskIdInPath, body: models.Renew | None = None, worker_id: WorkerId | None = None
+        request: Request, task_id: TaskIdInPath, body: models.Renew | None = None, worker_id: MaybeWorkerId = None
     ) -> Response:
         """Extend the lease to its full length from now."""
         told = body or models.Renew()
@@ -114,7 +114,7 @@ def lease_routes(
         openapi_extra=mirrors(_SERVICE, "ReclaimOrder"),
     )
     async def reclaim_order(
-        request: Request, task_id: TaskIdInPath, body: models.Reclaim | None = None, worker_id: WorkerId | None = None
+        request: Request, task_id: TaskIdInPath, body: models.Reclaim | None = None, worker_id: MaybeWorkerId = None
     ) -> Response:
         """Lease a stale task again, on a person's command. Look at the site's order list before anything else.
 

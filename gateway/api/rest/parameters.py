@@ -15,6 +15,9 @@ _LARGEST_OFFSET: Final = 2**63 - 1
 TaskIdInPath = Annotated[str, Path(description="The task's key.", examples=["po-20260727-0001"])]
 QueryIdInPath = Annotated[str, Path(description="The query's key.", examples=["aq-20260816-0001"])]
 WorkerId = Annotated[str, Query(description="The worker's name.", examples=["local-01"])]
+MaybeWorkerId = Annotated[
+    str | None, Query(description="The worker's name, where the body has none.", examples=["local-01"])
+]
 Limit = Annotated[int, Query(ge=1, le=fields.MAX_PAGE_SIZE, description=f"Rows a slice, 1 to {fields.MAX_PAGE_SIZE}.")]
 Offset = Annotated[
     int,

@@ -1,0 +1,67 @@
+"""The OpenAPI document: its committed copy, and generated requests that find no fault."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
+
+from scripts.openapi import served_document
+from tests.gateway.support.in_thread import gateway_in_thread
+from tests.gateway.support.rest_api import envelope_of
+
+COPY = Path(__file__).parents[3] / "docs" / "openapi.json"
+
+
+async def test_the_committed_copy_is_what_is_served() -> None:
+    """If this fails: `.venv/bin/python scripts/openapi.py > docs/openapi.json`."""
+    assert json.loads(COPY.read_text()) == await served_document()
+
+
+def test_every_operation_is_described_and_every_field_of_a_body_has_its_meaning() -> None:
+    document = json.loads(COPY.read_text())
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    assert len({operation["operationId"] for operation in operations}) == len(operations) >= 17
+    for operation in operations:
+        assert operation["summary"]
+        assert operation["description"]
+        for parameter in operation.get("parameters", []):
+            assert parameter.get("description"), (operation["operationId"], parameter["name"])
+    schemas = document["components"]["schemas"]
+    assert schemas["Submit"]["properties"]["intent"]["examples"]
+    assert schemas["Report"]["properties"]["pay_deadline"]["description"]
+    assert schemas["Failure"]["properties"]["code"]["description"]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with gateway_in_thread(tmp_path_factory.mktemp("gateway")) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+schema = schemathesis.openapi.from_dict(json.loads(COPY.read_text()))
+
+
+@schema.parametrize()
+@settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
+)
+def test_generated_requests_find_no_fault(case: Any, address: str) -> None:
+    """No 500, no status and no body that the document does not tell, no answer outside the envelope."""
+    if "/lease" in case.path:
+        case.query = {**(case.query or {}), "wait": "0"}
+    answer = case.call(base_url=address)
+    assert answer.status_code < 500 or answer.status_code == 501, answer.text
+    told = httpx.Response(answer.status_code, headers={"content-type": "application/json"}, content=answer.content)
+    envelope_of(told)
+    case.validate_response(answer, checks=[status_code_conformance, response_schema_conformance])
