@@ -4,7 +4,7 @@ import secrets
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from gateway.clock import SystemTime, load_clock, system_time
 from gateway.domain.models import Actor
@@ -12,7 +12,7 @@ from gateway.domain.operations import BackupFacts
 from gateway.operations.restore import mark_restored
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.backup import Progress, inspect, place
-from gateway.store.sqlite.schema import migrate
+from gateway.store.sqlite.schema import DatabaseUnusableError, migrate
 from gateway.store.sqlite.transaction import SqliteTransaction
 
 _ACTOR: Final = Actor("restore")
@@ -35,12 +35,21 @@ def restore(
     Raises DatabaseUnusableError (the gateway runs, the backup is damaged or newer than this program), OSError.
     """
     machine = machine or system_time()
-    with connections.lock(target):
+    # The database's log lies beside the file itself, not beside a symbolic link to it.
+    target = target.resolve()
+    with _locked(target):
         facts = inspect(backup)
         opened: list[int] = []
         aside = target.with_name(f"{target.name}.before-restore-{machine.wall():%Y%m%dT%H%M%S%f}Z")
         existed = place(backup, target, aside, lambda copy: opened.append(_prepare(copy, facts, machine)), progress)
     return Restored(facts, opened[0], aside if existed else None)
+
+
+def _locked(target: Path) -> IO[str]:
+    try:
+        return connections.lock(target)
+    except DatabaseUnusableError as error:
+        raise DatabaseUnusableError(f"{target}: {error}") from error
 
 
 def _prepare(copy: Path, facts: BackupFacts, machine: SystemTime) -> int:

@@ -75,7 +75,7 @@ def restore(
     except SettingsError as error:
         raise CommandError(str(error), Exit.USAGE) from error
     except DatabaseUnusableError as error:
-        raise CommandError(f"{file}: {error}", Exit.DATABASE) from error
+        raise CommandError(str(error), Exit.DATABASE) from error
     except OSError as error:
         raise CommandError(f"{error.filename or file}: {error.strerror}", Exit.DATABASE) from error
     _print_restored(done, target, as_json_)

@@ -60,8 +60,15 @@ def back_up(source: Path, folder: Path, name: str, stopping: Callable[[], bool])
 def inspect(path: Path, name: str | None = None, stopping: Callable[[], bool] = lambda: False) -> BackupFacts:
     """Verify a backup: one of our databases, of a version that we know, whole, with its references intact.
 
-    Changes nothing. Raises DatabaseUnusableError saying what is wrong, OSError if it cannot be read.
+    Changes nothing. Raises DatabaseUnusableError naming the file and what is wrong, OSError if it cannot be read.
     """
+    try:
+        return _inspect(path, name, stopping)
+    except DatabaseUnusableError as error:
+        raise DatabaseUnusableError(f"{path}: {error}") from error
+
+
+def _inspect(path: Path, name: str | None, stopping: Callable[[], bool]) -> BackupFacts:
     size = path.stat().st_size
     try:
         with contextlib.closing(_open_alone(path)) as connection:

@@ -219,7 +219,7 @@ async def test_backup_and_restore(api: GrpcApi, commands: Commands, gateway: Run
     running = Commands({**here.environment, "RAKUTEN_GATEWAY_DB_PATH": str(gateway.path)})
     refused = await running.run("restore", made["file_name"], "--yes")
     assert refused.code == Exit.DATABASE
-    assert "stop that one first" in refused.err
+    assert f"{gateway.path}: another gateway process has it open" in refused.err
 
     target = Path(here.environment["RAKUTEN_GATEWAY_DB_PATH"])
     done = await here.ok("restore", made["file_name"])

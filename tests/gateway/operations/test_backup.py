@@ -220,6 +220,41 @@ def test_the_old_database_is_kept_whole_beside_the_new_one(tmp_path: Path, book:
     assert [row["task_id"] for row in book.rows("SELECT task_id FROM tasks")] == ["po-1"]
 
 
+@pytest.mark.parametrize("last_step", ["rename", "link"])
+def test_a_restore_that_dies_on_its_way_leaves_the_old_database(
+    tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch, last_step: str
+) -> None:
+    book.submit("po-1")
+    backup = save(book, tmp_path / "b")
+    book.submit("po-2")
+    book.database.close()
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(*((Path, "rename", dies) if last_step == "rename" else ("os.link", dies)))
+        with pytest.raises(KeyboardInterrupt):
+            restore(backup, book.path, machine=book.time.machine())
+    book.restart_from_closed()
+    assert [row["task_id"] for row in book.rows("SELECT task_id FROM tasks")] == ["po-1", "po-2"]
+    assert book.rows("SELECT * FROM pauses") == []
+    assert list(tmp_path.glob("*.restoring*")) == []
+
+
+def test_a_restore_through_a_symbolic_link_replaces_the_file_itself(tmp_path: Path, book: Book) -> None:
+    book.submit("po-1")
+    backup = save(book, tmp_path / "b")
+    book.submit("po-2")
+    book.database.close()
+    link = tmp_path / "link.db"
+    link.symlink_to(book.path)
+    restore(backup, link, machine=book.time.machine())
+    assert link.is_symlink()
+    book.restart_from_closed()
+    assert [row["task_id"] for row in book.rows("SELECT task_id FROM tasks")] == ["po-1"]
+
+
 def test_a_damaged_database_can_be_replaced(tmp_path: Path, book: Book) -> None:
     book.submit("po-1")
     backup = save(book, tmp_path / "b")
