@@ -1,6 +1,7 @@
 """The gRPC server: options, TLS, services, health and reflection."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,6 +14,8 @@ from gateway.api.admission import Admission
 from gateway.api.call import methods_of
 from gateway.api.grpc.guard import REFLECTION_METHOD, Guard
 from gateway.api.services import Services
+
+_log = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 """The largest request taken; a list of 200 large intents may be larger on its way out."""
@@ -76,5 +79,8 @@ class GrpcServer:
         """Say that we are leaving, refuse new calls, give running ones `grace` seconds, and wait for their end."""
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace)
-        async with asyncio.timeout(grace):
-            await self._guard.idle()
+        try:
+            async with asyncio.timeout(grace):
+                await self._guard.idle()
+        except TimeoutError:
+            _log.warning("a call has not ended; the gateway does not wait for it any longer")

@@ -144,6 +144,11 @@ async def test_a_pause_with_a_long_reason_is_told_as_a_pause(gateway: RunningGat
     assert refused.detail.HasField("retry_after")
 
 
+async def test_bytes_that_are_no_message_are_refused_where_no_field_can_be_wrong(api: GrpcApi) -> None:
+    refused = await refusal(api.raw("/ordergateway.v1.OperationsService/GetHealth", b"\xff\xff"))
+    assert (refused.status, list(refused.fields)) == ("INVALID_ARGUMENT", ["request"])
+
+
 async def test_a_full_disk_is_unavailable_over_the_wire_and_what_waits_goes_on(
     gateway: RunningGateway, api: GrpcApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
