@@ -1,0 +1,186 @@
+"""docs/nginx.conf on a real nginx: every transport over one TLS port, streams that idle longer than its timeouts.
+
+Everything is as documented but addresses, the certificate's place, and time: heartbeats and timeouts are ten times
+shorter, in the same proportion.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+import httpx
+import pytest
+from ordergateway.v1 import orders_pb2
+
+from demo.programs import free_port
+from gateway.waiting import desk, watch
+from tests.gateway.api.test_auth import certificates
+from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError
+from tests.gateway.support.in_process import RunningGateway, running_gateway
+from tests.gateway.support.rest_api import data_of, envelope_of, lease, post, submit
+
+__all__ = ["certificates"]
+
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/opt/homebrew/bin")
+pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+
+DOCUMENTED = Path(__file__).parents[3] / "docs" / "nginx.conf"
+FASTER = 10
+HEADERS = {"Authorization": "Bearer the-token"}
+
+
+def configuration(folder: Path, gateway: RunningGateway, port: int) -> str:
+    """The documented file with this test's addresses and a tenth of its times."""
+    text = DOCUMENTED.read_text()
+    for documented, here in (
+        ("127.0.0.1:31109", f"127.0.0.1:{gateway.http_port}"),
+        ("127.0.0.1:31110", f"127.0.0.1:{gateway.port}"),
+        ("listen 443", f"listen 127.0.0.1:{port}"),
+        ("/etc/ssl/gateway.example/fullchain.pem", f"{folder}/server.pem"),
+        ("/etc/ssl/gateway.example/privkey.pem", f"{folder}/server.key"),
+        ("/var/log/nginx/order-gateway.log", f"{folder}/access.log"),
+    ):
+        assert documented in text
+        text = text.replace(documented, here)
+    text = re.sub(r"((?:proxy|grpc)_read_timeout) (\d+)s", lambda m: f"{m[1]} {int(m[2]) * 1000 // FASTER}ms", text)
+    places = " ".join(
+        f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;" if os.geteuid() == 0 else ""
+    return (
+        f"{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
+        f"events {{ worker_connections 256; }}\nhttp {{ {places}\n{text} }}\n"
+    )
+
+
+@asynccontextmanager
+async def nginx(folder: Path, gateway: RunningGateway) -> AsyncIterator[int]:
+    """Run nginx before a gateway; gives its port."""
+    assert NGINX is not None
+    port = free_port()
+    (folder / "nginx.conf").write_text(configuration(folder, gateway, port))
+    process = await asyncio.create_subprocess_exec(NGINX, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf")
+    try:
+        async with asyncio.timeout(10):
+            while True:
+                assert process.returncode is None, (folder / "error.log").read_text()
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                except OSError:
+                    await asyncio.sleep(0.02)
+                else:
+                    writer.close()
+                    break
+        yield port
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+class Proxied:
+    """Clients on the far side of nginx."""
+
+    def __init__(self, gateway: RunningGateway, api: GrpcApi, http: httpx.AsyncClient) -> None:
+        self.gateway, self.api, self.http = gateway, api, http
+
+
+@pytest.fixture
+async def proxied(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Proxied]:
+    monkeypatch.setattr(watch.watch_task, "__defaults__", (10 / FASTER,))
+    monkeypatch.setattr(desk.Desk.__init__, "__defaults__", (10 / FASTER,))
+    async with (
+        running_gateway(certificates, token="the-token", api_token=("the-token",)) as gateway,
+        nginx(certificates, gateway) as port,
+    ):
+        trust = (certificates / "ca.pem").read_bytes()
+        context = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
+        async with (
+            grpc.aio.secure_channel(f"localhost:{port}", grpc.ssl_channel_credentials(trust)) as channel,
+            httpx.AsyncClient(
+                base_url=f"https://localhost:{port}", verify=context, headers=HEADERS, timeout=30
+            ) as http,
+        ):
+            yield Proxied(gateway, GrpcApi(channel, "the-token"), http)
+
+
+async def test_every_transport_gets_through_with_its_errors(proxied: Proxied) -> None:
+    await proxied.api.submit("po-1", '{"a":1.0}')
+    assert '"intent":{"a":1.0}' in (await proxied.http.get("/api/orders/po-1")).text
+    over_connect = await post(proxied.http, "/ordergateway.v1.OrderService/GetOrder", {"taskId": "po-1"})
+    assert over_connect.json()["task"]["intentJson"] == '{"a":1.0}'
+    with pytest.raises(RefusedCallError) as refused:
+        await proxied.api.task("none")
+    assert refused.value.status == "NOT_FOUND"
+    assert envelope_of(await proxied.http.get("/api/orders/none"))["code"] == 6001
+    too_large = await post(proxied.http, "/api/orders", b"x" * 5_000_000)
+    assert (too_large.status_code, envelope_of(too_large)["code"]) == (413, 413)
+    assert (await proxied.http.get("/health", headers={"Authorization": "Bearer no"})).status_code == 401
+
+
+async def test_streams_that_idle_longer_than_the_timeouts_go_on(proxied: Proxied) -> None:
+    """Silence of the client for as long as one likes, of the gateway for less than a heartbeat."""
+    await proxied.api.submit("po-1", site="sandbox")
+    watching = proxied.api.watch("po-1")
+    first = await watching.read()
+    assert isinstance(first, orders_pb2.WatchOrderResponse)
+    waiting = asyncio.create_task(proxied.api.lease("w1", wait=20, sites=("rakuten",)))
+
+    async def over_connect() -> list[bytes]:
+        headers = {"Content-Type": "application/connect+json"}
+        body = b'\0\0\0\0\x11{"taskId":"po-1"}'
+        async with proxied.http.stream(
+            "POST", "/ordergateway.v1.OrderService/WatchOrder", content=body, headers=headers
+        ) as answer:
+            return [chunk async for chunk in answer.aiter_raw()]
+
+    connect = asyncio.create_task(over_connect())
+    heartbeats = 0
+    async with asyncio.timeout(30):
+        while heartbeats < 8:  # 8 s, where nginx gives up on 3 s of silence for gRPC and on 7.5 s for HTTP
+            message = await watching.read()
+            assert isinstance(message, orders_pb2.WatchOrderResponse)
+            assert message.HasField("heartbeat")
+            heartbeats += 1
+    assert not waiting.done()
+    assert not connect.done()
+    await proxied.api.submit("po-2", site="rakuten")
+    taken = await asyncio.wait_for(waiting, 10)
+    assert taken is not None
+    assert taken.task_id == "po-2"
+    await proxied.api.cancel("po-1")
+    assert b"TASK_STATUS_FAILED" in b"".join(await asyncio.wait_for(connect, 10))
+    last = await watching.read()
+    while isinstance(last, orders_pb2.WatchOrderResponse) and last.HasField("heartbeat"):
+        last = await watching.read()
+    assert isinstance(last, orders_pb2.WatchOrderResponse)
+    assert last.task.status == orders_pb2.TASK_STATUS_FAILED
+
+
+async def test_a_long_poll_waits_behind_it_and_a_client_that_goes_away_is_noticed(proxied: Proxied) -> None:
+    answer = await proxied.http.get("/api/orders/lease?worker_id=w1&wait=5")
+    assert data_of(answer) is None
+    polling = asyncio.create_task(proxied.http.get("/api/orders/lease?worker_id=gone&wait=30"))
+    while not proxied.gateway.rows("SELECT 1 FROM workers WHERE worker_id = 'gone'"):  # noqa: ASYNC110 - it is the signal
+        await asyncio.sleep(0.01)
+    polling.cancel()
+    await asyncio.gather(polling, return_exceptions=True)
+    await asyncio.sleep(0.1)  # nginx passes the news on
+    await submit(proxied.http)
+    assert (await lease(proxied.http, "next", wait=10))["task_id"] == "po-1"
+
+
+async def test_its_log_holds_no_query_and_no_token(proxied: Proxied, certificates: Path) -> None:
+    await submit(proxied.http)
+    token = (await lease(proxied.http, note="the-token"))["lease_token"]
+    await proxied.http.get(f"/api/orders/po-1?lease_token={token}")
+    text = (certificates / "access.log").read_text()
+    assert "GET /api/orders/lease 200" in text
+    assert "the-token" not in text
+    assert token not in text
