@@ -93,7 +93,7 @@ class Metrics:
         )
         for outcome in ("delivered", "put_off", "given_up"):
             self._tries.labels(outcome)
-        self._seen_event: int | None = None
+        self._seen_event = 0
         self._looked_at = -FRESH_SECONDS
         self._looking = asyncio.Lock()
 
@@ -108,7 +108,7 @@ class Metrics:
 
     async def begin(self, store: Store) -> None:
         """Count events from here on."""
-        self._seen_event = (await store.read(self._look)).last_event
+        self._seen_event = await store.read(_last_event)
 
     async def page(self, store: Store, waiters: Callable[[], int]) -> bytes:
         """Return everything in Prometheus' text form; `waiters` tells how many streams and long polls are open.
@@ -123,10 +123,8 @@ class Metrics:
         return generate_latest(self.registry)
 
     def _look(self, tx: Transaction, now: Moment) -> _Look:
-        newest = tx.one("event_last")
-        last = 0 if newest is None else int(newest["sequence"])
-        after = last if self._seen_event is None else self._seen_event
-        last = min(last, after + MAX_EVENTS_A_LOOK)
+        after = self._seen_event
+        last = min(_last_event(tx, now), after + MAX_EVENTS_A_LOOK)
         refusals: Tally[tuple[str, str]] = Tally()
         for row in tx.all("metrics_refusals", after=after, last=last):
             refusals[row["kind"], json.loads(row["details_json"]).get("refusal", "")] += 1
@@ -167,6 +165,11 @@ class Metrics:
         for (name, reason), count in look.refusals.items():
             self._refusals.labels(name, reason).inc(count)
         self._seen_event = look.last_event
+
+
+def _last_event(tx: Transaction, _now: Moment) -> int:
+    newest = tx.one("event_last")
+    return 0 if newest is None else int(newest["sequence"])
 
 
 def _counts(tx: Transaction, name: str, column: str, **parameters: int) -> dict[str, int]:
