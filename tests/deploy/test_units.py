@@ -12,20 +12,19 @@ PROGRAMS = Path(sys.executable).parent
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
-@pytest.mark.parametrize("part", ["order-gateway", "order-worker"])
-def test_systemd_takes_the_unit(part: str, tmp_path: Path) -> None:
-    unit = tmp_path / f"{part}.service"
-    text = (UNITS / unit.name).read_text()
-    # Where the program lies is the only thing that differs here; systemd wants to see it.
-    unit.write_text(text.replace(f"/opt/order-gateway/.venv/bin/{part}", str(PROGRAMS / part)))
+@pytest.mark.parametrize("name", sorted(unit.name for unit in UNITS.iterdir()))
+def test_systemd_takes_the_unit(name: str, tmp_path: Path) -> None:
+    for unit in UNITS.iterdir():
+        # Where the programs lie is the only thing that differs here; systemd wants to see them.
+        (tmp_path / unit.name).write_text(unit.read_text().replace("/opt/order-gateway/.venv/bin", str(PROGRAMS)))
     verified = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False
+        ["systemd-analyze", "verify", "--man=no", tmp_path / name], capture_output=True, text=True, check=False
     )
     assert verified.returncode == 0, verified.stderr
     assert verified.stderr == "", "not even a warning"
 
 
-@pytest.mark.parametrize("part", ["order-gateway", "order-worker"])
+@pytest.mark.parametrize("part", sorted(unit.stem for unit in UNITS.glob("*.service")))
 def test_the_commands_of_the_units_exist(part: str) -> None:
     line = next(line for line in (UNITS / f"{part}.service").read_text().splitlines() if line.startswith("ExecStart="))
     command = line.removeprefix("ExecStart=").split()

@@ -11,12 +11,13 @@ from gateway.domain.models import Reported
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.domain.task_document import task_document
+from gateway.operations.restore import mark_restored
 from gateway.orders.submit import cancel
 from gateway.store.port import Transaction
 from gateway.store.rows import get_task, with_reports
 from tests.gateway.callbacks.conftest import INTENT, Courier
 from tests.gateway.callbacks.receiver import Receiver
-from tests.gateway.operations.person import Person
+from tests.gateway.operations.person import OPERATOR, Person
 from tests.gateway.support.book import UPSTREAM, Book
 
 URL = "http://127.0.0.1:9/orders"
@@ -73,6 +74,11 @@ def cancelled(courier: Courier, _person: Person) -> None:
     courier.cancelled(URL)
 
 
+def restore(courier: Courier, _person: Person) -> None:
+    courier.file(URL)
+    courier.book.run(mark_restored, "backup.db", OPERATOR, courier.book.new_token)
+
+
 ALL = [
     (end(TaskStatus.SUCCEEDED), ["order.succeeded"]),
     (end(TaskStatus.FAILED), ["order.failed"]),
@@ -83,6 +89,7 @@ ALL = [
     (resolve, ["order.stale", "order.succeeded"]),
     (correct, ["order.stale", "order.failed", "order.succeeded"]),
     (cancelled, ["order.failed"]),
+    (restore, ["order.stale"]),
 ]
 
 
