@@ -41,6 +41,7 @@ from gateway.store.port import Transaction
 from gateway.store.rows import current_lease, get_task
 from gateway.store.sqlite.engine import open_database
 from tests.gateway.support.manual_time import ManualTime
+from tests.gateway.support.template import make_ready
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -83,6 +84,7 @@ class Book:
     def __init__(self, path: Path, time: ManualTime, policy: Policy = POLICY) -> None:
         self.path, self.time, self.policy = path, time, policy
         self._tokens = 0
+        make_ready(path)
         self.database = open_database(path)
         self.connection = self.database.writing
         self.clock = load_clock(self.database.transaction(), time.machine())

@@ -18,6 +18,7 @@ from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
 from tests.gateway.support import dump
 from tests.gateway.support.book import JOURNAL, POLICY
 from tests.gateway.support.manual_time import ManualTime
+from tests.gateway.support.template import make_ready
 
 
 @dataclass
@@ -74,6 +75,7 @@ async def running_core(
     hub = Hub()
     fatal: list[BaseException] = []
     numbers = count(1)
+    make_ready(path)
     database = open_database(path)
     store = SqliteStore(database, load_clock(database.transaction(), time.machine()), hub.publish, fatal.append)
     desk: LeaseDesk = LeaseDesk(

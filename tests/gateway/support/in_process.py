@@ -13,6 +13,7 @@ from gateway.tracing import Tracing
 from tests.gateway.support import dump
 from tests.gateway.support.grpc_api import GrpcApi, connected
 from tests.gateway.support.manual_time import ManualTime
+from tests.gateway.support.template import make_ready
 
 
 def make_settings(folder: Path, **settings: Any) -> Settings:
@@ -67,6 +68,7 @@ async def running_gateway(
     """Start a gateway; stop it and await its end on the way out."""
     time = time or ManualTime()
     wanted = make_settings(folder, **settings)
+    make_ready(wanted.gateway_db_path)
     stop = asyncio.Event()
     ready: asyncio.Future[Ports] = asyncio.get_running_loop().create_future()
     ended = asyncio.create_task(run_gateway(wanted, stop, ready.set_result, time.machine(), tracing))
