@@ -100,5 +100,7 @@ class CallbackSweep:
         self._on_try(what)
 
     def _tell(self, delivery: Delivery, outcome: Outcome) -> None:
-        fields = {"callback_id": delivery.callback_id, "task_id": delivery.task_id, "endpoint": delivery.endpoint}
+        fields = {"callback_id": delivery.callback_id, "endpoint": delivery.endpoint}
+        if delivery.task_id is not None:
+            fields["task_id"] = delivery.task_id
         _log.warning("a callback is put off: %s", outcome.told, extra=fields)
