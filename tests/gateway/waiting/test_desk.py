@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -238,13 +239,37 @@ async def test_two_thousand_waits_that_are_broken_off_leave_nothing(core: Core) 
     assert core.rows("SELECT * FROM leases") == []
 
 
-async def test_an_order_filed_while_a_wait_is_being_opened_is_not_overlooked(core: Core) -> None:
+async def test_an_order_filed_while_a_wait_is_being_opened_is_not_overlooked(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.waiting.desk.POLL_SECONDS", 60)
     other = await in_line(core, core.request("w1", sites=("sandbox",)))
-    opening = asyncio.create_task(core.lease(core.request("w2"), wait=30))
-    await writing(core)
-    await core.submit()
-    assert await asyncio.wait_for(opening, 0.5) is not None
+    while core.store._writer._busy:  # noqa: ASYNC110 - it gives no signal
+        await asyncio.sleep(0)
+    waiting = Waiting(core, core.request("w2"))
+    while not core.store._writer._pending:  # noqa: ASYNC110 - it gives no signal
+        await asyncio.sleep(0)
+    await core.submit()  # in one group with the opening, and after it
+    assert await asyncio.wait_for(waiting.lease(), 5) is not None
     await other.cancel()
+
+
+async def test_a_lease_that_was_delivered_as_the_gateway_began_to_stop_is_given_back(core: Core) -> None:
+    deliver = core.desk._deliver
+
+    def deliver_and_stop(taken: Any) -> None:
+        deliver(taken)
+        core.hub.close()
+
+    core.desk._deliver = deliver_and_stop  # type: ignore[method-assign]
+    waiting = await in_line(core, core.request())
+    await core.submit()
+    with pytest.raises(RefusedError) as refused:
+        await waiting.lease()
+    assert refused.value.refusal.reason is Reason.SHUTTING_DOWN
+    await core.quiet()
+    task = await core.task()
+    assert (task.status, task.lease_count) == (TaskStatus.QUEUED, 0)
 
 
 async def test_a_process_that_waits_anew_while_its_former_wait_is_being_opened_gets_its_lease_there(core: Core) -> None:
