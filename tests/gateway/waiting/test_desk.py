@@ -243,9 +243,16 @@ async def test_an_order_filed_while_a_wait_is_being_opened_is_not_overlooked(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.waiting.desk.POLL_SECONDS", 60)
+    looked = asyncio.Event()
+    look = core.desk._look
+
+    async def look_and_tell() -> None:
+        await look()
+        looked.set()
+
+    core.desk._look = look_and_tell  # type: ignore[method-assign]
     other = await in_line(core, core.request("w1", sites=("sandbox",)))
-    while core.store._writer._busy:  # noqa: ASYNC110 - it gives no signal
-        await asyncio.sleep(0)
+    await asyncio.wait_for(looked.wait(), 5)
     waiting = Waiting(core, core.request("w2"))
     while not core.store._writer._pending:  # noqa: ASYNC110 - it gives no signal
         await asyncio.sleep(0)
