@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import grpc
 
-CHECK_SECONDS: Final = 10.0
+CHECK_SECONDS: Final = 5.0
 """How often the files are looked at."""
 
 _log = logging.getLogger(__name__)

@@ -1,6 +1,8 @@
 """The life of the gateway's process, from the command to the signal that ends it."""
 
 import asyncio
+import contextlib
+import resource
 import signal
 
 import typer
@@ -18,6 +20,7 @@ def run_until_signal() -> None:
     try:
         settings = load_settings()
         set_up_logs(settings.log_format, settings.log_level)
+        _allow_many_connections()
         # The same loop in C: an eighth less work a call (docs/benchmarks.md).
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings))
@@ -27,6 +30,14 @@ def run_until_signal() -> None:
         raise CommandError(f"the database cannot be used: {error}", Exit.DATABASE) from error
     except FatalStoreError as error:
         raise CommandError(f"{error}; start the gateway again", Exit.FAULT) from error
+
+
+def _allow_many_connections() -> None:
+    """Raise the limit of open files to what the system allows: each long poll is a connection, thousands may wait."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with contextlib.suppress(OSError, ValueError):  # some systems name a limit that they do not grant
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _serve(settings: Settings) -> None:

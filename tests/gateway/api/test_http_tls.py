@@ -11,6 +11,7 @@ import pytest
 from gateway.api.tls import Certificates, TlsFiles, TlsFilesError
 from tests.gateway.api.test_auth import certificates, health_over_tls, openssl
 from tests.gateway.support.in_process import RunningGateway, running_gateway
+from tests.gateway.support.process import gateway_process
 
 __all__ = ["certificates"]
 
@@ -104,6 +105,22 @@ async def test_a_renewed_certificate_is_taken_by_both_ports_without_a_restart(
                 while await served_serial(port, name=name) != renewed:  # noqa: ASYNC110 - the handshake is the signal
                     await asyncio.sleep(0.02)
     assert await health_over_tls(secured.port, certificates, "ca") == "OK"
+
+
+async def test_the_program_takes_a_renewed_certificate_too(certificates: Path) -> None:
+    """As above on the program's own event loop, at its own pace: within seconds."""
+    names = {name: str(path) for name, path in files_of(certificates).items()}
+    async with gateway_process(certificates, api_token="api-token-1", **names) as running:
+        assert await health_over_tls(running.port, certificates, "ca") == "OK"
+        await new_certificate(certificates)
+        for name in ("server.key", "server.pem"):
+            (certificates / name.replace("server", "renewed")).rename(certificates / name)
+        renewed = serial_of((certificates / "server.pem").read_text())
+        async with asyncio.timeout(30):
+            for port in (running.port, running.http_port):
+                while await served_serial(port, name="localhost") != renewed:  # noqa: ASYNC110 - it is the signal
+                    await asyncio.sleep(0.1)
+        assert await running.terminate() == 0
 
 
 async def test_a_renewal_that_does_not_fit_leaves_the_old_pair(certificates: Path) -> None:
