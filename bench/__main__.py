@@ -11,12 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.http_scenarios import HTTP_SCENARIOS
 from bench.query_scenarios import QUERY_SCENARIOS
 from bench.result import show
 from bench.scenarios import FULL, QUICK, SCENARIOS
 from demo.programs import ProgramError, end_on_signals
 
-ALL = SCENARIOS | QUERY_SCENARIOS
+ALL = SCENARIOS | HTTP_SCENARIOS | QUERY_SCENARIOS
 BUSY = 0.5
 
 

@@ -1,0 +1,122 @@
+"""The benchmarks of the HTTP port: submissions over REST and Connect beside their frameworks, and idle long polls."""
+
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import psutil
+
+from bench.load import TOKEN
+from bench.result import Result
+from bench.scenarios import LOAD_SECONDS, REPOSITORY, Size
+from demo.programs import Program, entry_point, free_port, started
+
+
+def serves_http(port: int) -> bool:
+    """True if the HTTP port answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=1) as answer:
+            return bool(answer.status == 200)  # noqa: PLR2004 - an HTTP status
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@contextmanager
+def http_floor(folder: Path) -> Iterator[int]:
+    """The running floor; gives its port."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    command = [sys.executable, "-m", "bench.http_floor", str(port)]
+    with started("http-floor", command, {"PYTHONPATH": str(REPOSITORY)}, folder=folder) as program:
+        program.wait_until(lambda: serves_http(port))
+        yield port
+
+
+@contextmanager
+def http_gateway(folder: Path) -> Iterator[tuple[int, Program]]:
+    """A running gateway; gives its HTTP port."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    settings = {
+        "RAKUTEN_GATEWAY_PORT": str(port),
+        "RAKUTEN_GATEWAY_GRPC_PORT": "0",
+        "RAKUTEN_GATEWAY_DB_PATH": "gateway.db",
+        "RAKUTEN_SITES": "sandbox",
+        "RAKUTEN_API_TOKEN": TOKEN,
+    }
+    with started("gateway", [entry_point("order-gateway"), "serve"], settings, folder=folder) as program:
+        program.wait_until(lambda: serves_http(port), seconds=60)
+        yield port, program
+
+
+def http_load(kind: str, port: int, amount: float) -> Any:
+    """Runs one client process and returns what it measured. Raises RuntimeError with its words if it fails."""
+    command = [sys.executable, "-m", "bench.http_load", kind, str(port), str(amount)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"the load '{kind}' over HTTP failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def http_submits(size: Size, folder: Path) -> list[Result]:
+    """Durable submissions of 32 callers over REST and over Connect."""
+    results = []
+    with http_floor(folder) as floor_port, http_gateway(folder) as (gateway_port, _program):
+        for kind, name in (("rest", "REST"), ("connect", "Connect")):
+            pairs = [
+                [http_load(kind, port, size.seconds)["per_second"] for port in (floor_port, gateway_port)]
+                for _ in range(size.rounds)
+            ]
+            of_floor, ours = (median(pair[each] for pair in pairs) for each in (0, 1))
+            results.append(
+                Result(
+                    f"durable submits over {name}, 32 callers",
+                    f"{of_floor:,.0f}/s",
+                    f"{ours:,.0f}/s",
+                    ours / of_floor,
+                    0.6,
+                    at_least=True,
+                    unit="x",
+                )
+            )
+    return results
+
+
+def long_polls(size: Size, folder: Path) -> list[Result]:
+    """What idle long polls cost the gateway: share of one core, and memory."""
+    with http_gateway(folder) as (port, program):
+        server = psutil.Process(program.process.pid)
+        command = [sys.executable, "-m", "bench.http_load", "idle", str(port), str(size.waiters)]
+        with started("long-polls", command, {"PYTHONPATH": str(REPOSITORY)}, folder=folder) as clients:
+            clients.wait_until(lambda: _connections(server, port) >= size.waiters)
+            time.sleep(2)  # the last ones are being opened
+            before, begun = server.cpu_times(), time.perf_counter()
+            time.sleep(2 * size.seconds + 4)  # the span over which the cost is taken
+            after, elapsed = server.cpu_times(), time.perf_counter() - begun
+            clients.check()
+            memory = server.memory_info().rss / 2**20
+    used = (after.user + after.system - before.user - before.system) / elapsed * 100
+    name = f"{size.waiters:,} idle long polls"
+    return [
+        Result(f"{name}, share of a core", "", f"{used:.1f} %", used, 5, at_least=False, unit="%"),
+        Result(f"{name}, memory", "", f"{memory:.0f} MiB", memory, 150, at_least=False, unit="MiB"),
+    ]
+
+
+def _connections(server: psutil.Process, port: int) -> int:
+    ends = server.net_connections("tcp")
+    return sum(end.status == psutil.CONN_ESTABLISHED and end.laddr.port == port for end in ends)
+
+
+HTTP_SCENARIOS: Final[dict[str, Callable[[Size, Path], list[Result]]]] = {
+    "http": http_submits,
+    "polls": long_polls,
+}
