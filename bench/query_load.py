@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceAsyncStub
 
 IN_FLIGHT: Final = 100
-TURNS: Final = 5
+TURNS: Final = 10
 RESULT: Final = json.dumps({"kind": "order_list", "window_fully_covered": True, "orders": [], "raw_pages": ["x" * 900]})
 
 
