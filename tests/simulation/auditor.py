@@ -116,6 +116,16 @@ class Auditor:
         tokens = self.tokens_of_reports.setdefault((request.task_id, state, request.sequence), set())
         tokens.add(request.lease_token)
 
+    def answered(self, path: str, request: Any, sent: float) -> None:
+        """A worker got a good answer: only the token of a lease that lived then gets one."""
+        method = path.rpartition("/")[2]
+        if method not in ("RenewLease", "RequestSubmitPermit"):
+            return
+        leases = self.tasks[request.task_id].leases
+        lease = next((lease for lease in leases if lease.token == request.lease_token), None)
+        if lease is None or (lease.ended is not None and lease.ended < sent):
+            self.broken(f"{request.task_id}: {method} was granted to the token of a lease that had ended")
+
     # The gateway, at every commit
 
     def committed(self, database: sqlite3.Connection, ran_at: float) -> None:

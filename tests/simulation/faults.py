@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tests.simulation.gateway_machine import GatewayMachine
@@ -16,16 +17,47 @@ from worker.sandbox_shop.shop import Shop
 
 HOUR = 3600.0
 CHECKPOINTS = list(CheckpointName)
-CRITICAL = [
-    CheckpointName.ACKNOWLEDGED,
-    CheckpointName.VERIFIED,
-    CheckpointName.CONFIRMED,
-    CheckpointName.PERMITTED,
-    CheckpointName.PERMITTED,
-    CheckpointName.CLICK_RECORDED,
-    CheckpointName.CLICKED,
-]
-"""Where the decisions fall."""
+_C = CheckpointName
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """A run that looks hard at one kind of trouble. `freezes`: for how long at a checkpoint; (0, 0): it loses power."""
+
+    name: str
+    checkpoints: tuple[CheckpointName, ...] = tuple(CheckpointName)
+    freezes: tuple[float, float] = (0.0, 0.0)
+    gateway: Weather = CALM
+    shop: Weather = CALM
+    slow_disk: float = 0.0
+    person_gap: float = 8.0
+    gap: float = 10.0
+    strikes: tuple[str, ...] = ()
+    workers: int = 1
+
+
+_BEFORE_THE_CLICK = (_C.ACKNOWLEDGED, _C.CART_ADDED, _C.CART_CHECKED, _C.CONFIRMED)
+_AT_THE_CLICK = (_C.CONFIRMED, _C.PERMITTED, _C.PERMITTED, _C.CLICK_RECORDED)
+_SLOW_ANSWERS = Weather(slow=0.7, longest=9.0)
+
+THEMES = (
+    Theme("a late click", _AT_THE_CLICK, (2.0, 16.0), gateway=Weather(slow=0.7, longest=4.5)),
+    Theme("a pause of a lease's length", (*_BEFORE_THE_CLICK, _C.PERMITTED), (33.0, 50.0), gateway=_SLOW_ANSWERS),
+    Theme("the first worker comes back", (*_BEFORE_THE_CLICK, _C.PERMITTED), (45.0, 90.0), person_gap=5.0, workers=2),
+    Theme("a clock that is set", _BEFORE_THE_CLICK, (33.0, 60.0), strikes=("step_clock",), gap=4.0),
+    Theme("power lost at the click", _AT_THE_CLICK, person_gap=6.0, strikes=("crash_worker",), gap=25.0),
+    Theme("another journal", _AT_THE_CLICK, person_gap=6.0, workers=2, gap=25.0),
+    Theme("a bad shop", shop=Weather(slow=0.3, lost_request=0.1, lost_answer=0.3, longest=12.0)),
+    Theme("a busy account", shop=Weather(slow=0.8, longest=3.0), strikes=("fill_cart",), gap=3.0),
+    Theme(
+        "broken streams",
+        gateway=Weather(slow=0.4, lost_request=0.05, lost_answer=0.15, duplicate=0.2, longest=6.0),
+        slow_disk=0.5,
+        strikes=("cut_briefly",),
+        gap=4.0,
+        workers=2,
+    ),
+)  # fmt: skip
 
 
 class Faults:
@@ -40,6 +72,7 @@ class Faults:
         person: Person,
         shop: Shop,
         trace: Trace,
+        theme: Theme | None,
     ) -> None:
         self._chance = chance
         self._gateway = gateway
@@ -54,13 +87,25 @@ class Faults:
             self._freeze, self._slow_disk, self._full_disk, self._failing_commit, self._step_clock, self._stop_worker,
             self._fill_cart, self._change_price, self._advance_order, self._pause, self._reboot_gateway,
         )  # fmt: skip
-        rate = chance.choice((0.1, 0.3, 0.7))
+        self.theme = theme
+        rate = chance.choice((0.1, 0.3, 0.7)) if theme is None else 0.05
         self.known: list[Callable[[], None]] = [fault for fault in every if chance.random() < rate]
         self._gap = chance.choice((4.0, 10.0, 25.0))
-        self._fuse_chance = chance.choice((0.0, 0.2, 0.5))
-        self._checkpoint_chance = chance.choice((0.1, 0.5, 0.9))
-        self._checkpoints = chance.choice((CHECKPOINTS, CHECKPOINTS, CRITICAL))
-        self._person_gap = chance.choice((8.0, 15.0, 1_000.0))
+        self._fuse_chance = chance.choice((0.0, 0.2, 0.5)) if theme is None else 0.02
+        self._checkpoint_chance = chance.choice((0.1, 0.5, 0.9)) if theme is None else 0.8
+        self._person_gap = chance.choice((8.0, 15.0, 1_000.0)) if theme is None else theme.person_gap
+        if theme is not None:
+            self._set(theme)
+
+    def _set(self, theme: Theme) -> None:
+        self._trace("world", f"theme: {theme.name}")
+        for link in self._links:
+            weather = theme.shop if link.name.endswith("shop") else theme.gateway
+            if link.name.startswith("worker"):
+                link.weather = weather
+        self._gateway.disk.slow = theme.slow_disk
+        self._gap = theme.gap
+        self.known += [getattr(self, f"_{name}") for name in theme.strikes for _ in range(3)]
 
     def fuse(self, longest: int) -> int | None:
         """After how many points the next incarnation loses its power."""
@@ -70,8 +115,12 @@ class Faults:
 
     def start_worker(self, worker: WorkerMachine) -> None:
         strikes = self._chance.random() < self._checkpoint_chance
-        checkpoint = self._chance.choice(self._checkpoints) if strikes else None
-        freezes = self._chance.choice((0.0, 0.0, 12.0, 50.0, 200.0)) * self._chance.random()
+        if self.theme is None:
+            checkpoint = self._chance.choice(CHECKPOINTS) if strikes else None
+            freezes = self._chance.choice((0.0, 0.0, 12.0, 50.0, 200.0)) * self._chance.random()
+        else:
+            checkpoint = self._chance.choice(self.theme.checkpoints) if strikes else None
+            freezes = self._chance.uniform(*self.theme.freezes)
         worker.start(self.fuse(400), checkpoint, freezes)
 
     async def run(self, seconds: float) -> None:
@@ -139,6 +188,11 @@ class Faults:
         seconds = self._chance.choice((3.0, 20.0, 90.0)) * self._chance.random()
         link.cut_until = link.loop.time() + seconds
         self._trace("network", f"{link.name}: cut for {seconds:.1f} s")
+        self._trace.count("cuts")
+
+    def _cut_briefly(self) -> None:
+        link = self._chance.choice([link for link in self._links if link.name.startswith("worker")])
+        link.cut_until = link.loop.time() + self._chance.uniform(0.05, 2.0)
         self._trace.count("cuts")
 
     def _crash_gateway(self) -> None:

@@ -17,7 +17,7 @@ _WORLD = Context()
 """What belongs to no process."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Weather:
     """How bad a link is; chances from 0 to 1, times in seconds."""
 

@@ -20,7 +20,7 @@ import worker.outbox
 import worker.submission
 from gateway.store.sqlite.engine import open_database
 from tests.simulation.auditor import Auditor
-from tests.simulation.faults import Faults
+from tests.simulation.faults import THEMES, Faults
 from tests.simulation.gateway_machine import BEGINNING, GatewayMachine
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Link
@@ -83,24 +83,21 @@ def _pace() -> Iterator[None]:
 
 
 class _Watch:
-    """Tells the auditor what one worker does on the site. An order in flight keeps the task that it was sent for."""
+    """Tells the auditor what one worker does on the site."""
 
     def __init__(self, auditor: Auditor, machine: WorkerMachine) -> None:
         self._auditor = auditor
         self._machine = machine
-        self._sent_for = ""
 
     def write_begins(self, what: str) -> None:
         self._auditor.write_begins(self._machine, what)
 
-    def submit_begins(self) -> None:
-        self._sent_for = self._machine.current_task
+    def submit_begins(self) -> str:
         self._auditor.submit_begins(self._machine)
+        return self._machine.current_task
 
-    def submit_arrives(self) -> None: ...
-
-    def placed(self, order: Order) -> None:
-        self._auditor.placed(self._machine, self._sent_for, order)
+    def placed(self, task_id: str, order: Order) -> None:
+        self._auditor.placed(self._machine, task_id, order)
 
     def pay_begins(self, number: str) -> None:
         self._auditor.pay_begins(self._machine, number)
@@ -126,13 +123,15 @@ class _World:
             lambda: BEGINNING + timedelta(seconds=loop.time()),
         )
         self.links: list[Link] = []
-        names = ["worker-a", "worker-b"] if self.chance.random() < 0.5 else ["worker-a"]
+        theme = self.chance.choice(THEMES) if self.chance.random() < 0.5 else None
+        count = self.chance.choice((1, 2)) if theme is None else theme.workers
+        names = ["worker-a", "worker-b"][:count]
         self.workers = [self._worker(folder, name) for name in names]
         auditor.workers = self.workers
         self.person = Person(self._channel("person"), self._chance("person"), auditor, self.shop, trace)
         self.upstream = Upstream(self._channel("upstream"), self._chance("upstream"), auditor, trace)
         self.faults = Faults(
-            self._chance("faults"), self.gateway, self.workers, self.links, self.person, self.shop, trace
+            self._chance("faults"), self.gateway, self.workers, self.links, self.person, self.shop, trace, theme
         )
 
     def _chance(self, name: str) -> random.Random:
@@ -154,7 +153,7 @@ class _World:
         chance = self._chance(name)
         return WorkerMachine(
             self.loop, folder, name, self.gateway.server, self.shop, links, chance, self.trace, watch,
-            self.auditor.report_sent,
+            self.auditor.report_sent, self.auditor.answered,
         )  # fmt: skip
 
     def run(self) -> Result:

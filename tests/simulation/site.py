@@ -53,9 +53,8 @@ class SiteWatch(Protocol):
     """Sees what a worker does on the site."""
 
     def write_begins(self, what: str) -> None: ...
-    def submit_begins(self) -> None: ...
-    def submit_arrives(self) -> None: ...
-    def placed(self, order: Order) -> None: ...
+    def submit_begins(self) -> str: ...
+    def placed(self, task_id: str, order: Order) -> None: ...
     def pay_begins(self, number: str) -> None: ...
     def paid(self, order: Order) -> None: ...
 
@@ -146,12 +145,11 @@ class SimSite:
         return await self._submit(confirmation, fresh=True)
 
     async def _submit(self, confirmation: Confirmation, *, fresh: bool) -> Submission:
-        self._watch.submit_begins()
+        task_id = self._watch.submit_begins()
 
         def place() -> Submission:
-            self._watch.submit_arrives()
             order = self._shop.submit(ACCOUNT, confirmation.form["token"])
-            self._watch.placed(order)
+            self._watch.placed(task_id, order)
             shown = order.number if self._chance.random() < 0.97 else None
             return Submission(shown, _page("/order/thanks"))
 

@@ -58,7 +58,8 @@ class Server:
 
 
 class Channel:
-    """A channel of grpc.aio over a link, as far as stubs use it. `on_send` sees every request that is sent."""
+    """A channel of grpc.aio over a link, as far as stubs use it. `on_send` sees what is sent, `on_answer`
+    what was answered well, with the moment when it was sent."""
 
     def __init__(
         self,
@@ -66,16 +67,21 @@ class Channel:
         server: Server,
         chance: random.Random,
         on_send: Callable[[str, Message], None] = lambda _path, _request: None,
+        on_answer: Callable[[str, Message, float], None] = lambda _path, _request, _sent: None,
     ) -> None:
         self._link = link
         self._server = server
         self._chance = chance
         self._on_send = on_send
+        self._on_answer = on_answer
 
     def unary_unary(self, path: str, request_serializer: Any, response_deserializer: Any, **_: Any) -> Any:
         async def call(request: Message, *, metadata: Any = None, timeout: float | None = None) -> Any:  # noqa: ASYNC109
             self._on_send(path, request)
-            return response_deserializer(await self._unary(path, request_serializer(request), metadata, timeout))
+            sent = self._link.loop.time()
+            answer = response_deserializer(await self._unary(path, request_serializer(request), metadata, timeout))
+            self._on_answer(path, request, sent)
+            return answer
 
         return call
 

@@ -89,6 +89,7 @@ class WorkerMachine:
         trace: Trace,
         watch: Callable[["WorkerMachine"], SiteWatch],
         on_report: Callable[[Any], None],
+        on_answer: Callable[[str, Any, float], None],
     ) -> None:
         self.loop = loop
         self.name = name
@@ -115,6 +116,7 @@ class WorkerMachine:
         self._trace = trace
         self._watch = watch(self)
         self._on_report = on_report
+        self._on_answer = on_answer
         self._entropy = SimEntropy(name, chance)
         self._journal: Journal | None = None
         self._stopping: asyncio.Event | None = None
@@ -213,7 +215,7 @@ class WorkerMachine:
         stopping = self._stopping = asyncio.Event()
         chance = self._chance
         gateway = GatewayClient(
-            Channel(self.gateway_link, self._server, chance, self._saw_request),  # type: ignore[arg-type]
+            Channel(self.gateway_link, self._server, chance, self._saw_request, self._on_answer),  # type: ignore[arg-type]
             worker_id="worker",
             session_id=self._entropy.token(),
             journal_id=journal.journal_id,
