@@ -82,7 +82,7 @@ def http_submits(size: Size, folder: Path) -> list[Result]:
                     f"{of_floor:,.0f}/s",
                     f"{ours:,.0f}/s",
                     ours / of_floor,
-                    0.6,
+                    0.5,
                     at_least=True,
                     unit="x",
                 )
