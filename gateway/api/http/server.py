@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import socket
 import ssl
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from gateway.api.http.app import MAX_HEADER_BYTES
 from gateway.api.http.protocol import BoundedH11
 
 _BACKLOG: Final = 2048
+_CUT_OFF_SECONDS: Final = 2
+"""How long handlers may take to notice that their connections were cut off at the stop."""
+
 _KEEP_ALIVE_SECONDS: Final = 75
 """Longer than proxies keep their idle connections, so that a request never meets a connection that is just closing."""
 
@@ -35,7 +39,7 @@ class HttpServer:
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=max(1, round(stop_seconds)),
+            timeout_graceful_shutdown=math.ceil(stop_seconds) + _CUT_OFF_SECONDS,
             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         )
         self._server = _Server(self._config)
@@ -56,12 +60,12 @@ class HttpServer:
         if self._serving is None:
             return
         self._server.should_exit = True
+        done, _ = await asyncio.wait({self._serving}, timeout=self._stop_seconds)
+        if not done:
+            # Whoever is left sends nothing or reads nothing; to a handler it looks as if its client had gone.
+            for connection in list(self._server.server_state.connections):
+                connection.transport.abort()
         await self._serving
-        for connection in list(self._server.server_state.connections):
-            connection.transport.abort()
-        tasks = self._server.server_state.tasks
-        if tasks:
-            await asyncio.wait(set(tasks), timeout=1)
 
 
 class _Server(uvicorn.Server):

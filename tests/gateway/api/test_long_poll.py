@@ -11,7 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
+from gateway.domain.refusals import Reason
 from tests.gateway.support import dump
+from tests.gateway.support.grpc_api import RefusedCallError
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 from tests.gateway.support.process import GatewayProcess
 from tests.gateway.support.rest_api import data_of, envelope_of, lease, post, rest_client, submit, task
@@ -136,6 +138,9 @@ async def test_no_more_than_the_limit_wait_at_once_over_all_ports(tmp_path: Any)
             headers={"Content-Type": "application/connect+json"},
         )
         assert b"resource_exhausted" in watch.content
+        with pytest.raises(RefusedCallError) as over_grpc:
+            await gateway.api.lease("w4", wait=30)
+        assert (over_grpc.value.status, over_grpc.value.reason) == ("RESOURCE_EXHAUSTED", Reason.TOO_MANY)
         stream.cancel()
         async with asyncio.timeout(10):
             while (await client.get("/api/orders/lease?worker_id=w3&wait=0")).status_code == 429:  # noqa: ASYNC110
@@ -156,3 +161,31 @@ async def test_those_who_wait_are_told_to_come_back_when_the_gateway_stops(gatew
         assert asyncio.get_running_loop().time() - started < 10
     assert {(answer.status_code, envelope_of(answer)["code"]) for answer in answers} == {(503, 503)}
     assert all(answer.headers["retry-after"] == "1" for answer in answers)
+
+
+async def test_the_program_stops_in_time_whatever_clients_do(process: GatewayProcess, tmp_path: Path) -> None:
+    """Those who wait, who send half a request, who read nothing, and who keep an idle connection."""
+    port = process.http_port
+    async with rest_client(port) as client:
+        for number in range(30):
+            await submit(client, f"po-{number}", text="x" * 200_000)
+        data_of(await client.get("/api/orders/lease?worker_id=holder&wait=0"))
+    held = [await poll(port, f"w{number}", wait=60) for number in range(20)]
+    for number in range(20):
+        await until_waiting(tmp_path / "gateway.db", f"w{number}")
+    body = (
+        b"POST /api/orders HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+    )
+    listing = b"GET /api/orders?limit=200 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    for request in (b"", b"GET /live", body, listing):
+        held.append(await asyncio.open_connection("127.0.0.1", port))
+        held[-1][1].transport.pause_reading()
+        held[-1][1].write(request)
+    started = asyncio.get_running_loop().time()
+    assert await process.terminate() == 0
+    assert asyncio.get_running_loop().time() - started < 10
+    answers = [await reader.read() for reader, _ in held[:20]]
+    assert all(answer.startswith(b"HTTP/1.1 503 ") for answer in answers)
+    assert "Traceback" not in process.log
+    for _, writer in held:
+        reset(writer)
