@@ -100,9 +100,6 @@ SELECT details_json FROM events
 WHERE subject = :subject AND kind IN ('permit', 'permit_refused') AND instr(details_json, '"verification":{') > 0
 ORDER BY sequence DESC LIMIT 1;
 
--- name: task_count
-SELECT count(*) AS count FROM tasks;
-
 -- name: tasks_open
 SELECT * FROM tasks WHERE status IN ('queued', 'leased', 'running', 'stale') ORDER BY row;
 

@@ -57,12 +57,5 @@ def check_ours(connection: sqlite3.Connection) -> None:
         raise DatabaseUnusableError("it is a SQLite database of another program; name another file")
 
 
-def check_integrity(connection: sqlite3.Connection) -> None:
-    """Run SQLite's quick check of the file's structure. Raises DatabaseUnusableError naming the first fault."""
-    fault = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if fault != "ok":
-        raise DatabaseUnusableError(f"it is damaged ({fault}); restore a backup")
-
-
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
