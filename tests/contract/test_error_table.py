@@ -297,11 +297,14 @@ ROWS: Final[dict[Reason, list[tuple[Callable[[Stage], Awaitable[None]], tuple[st
     Reason.SHUTTING_DOWN: [(shutting_down, LEASES)],
     Reason.INTERNAL: [(internal, EVERYWHERE)],
 }
+FRESH: Final = {another_task_active, shutting_down}
+"""Cases that leave a gateway behind on which they cannot be made again."""
+
 CASES: Final = [
-    pytest.param(reason, provoke, transport, id=f"{reason}-{transport}")
+    pytest.param(reason, provoke, each, id=f"{reason}-{'-'.join(each)}")
     for reason, rows in ROWS.items()
     for provoke, transports in rows
-    for transport in transports
+    for each in ([(transport,) for transport in transports] if provoke in FRESH else [transports])
 ]
 
 
@@ -309,25 +312,27 @@ def test_every_row_of_the_table_is_provoked() -> None:
     assert ROWS.keys() == ERRORS.keys() == set(Reason)
 
 
-@pytest.mark.parametrize(("reason", "provoke", "transport"), CASES)
+@pytest.mark.parametrize(("reason", "provoke", "transports"), CASES)
 async def test_a_refusal_is_told_with_its_status_and_code(
     reason: Reason,
     provoke: Callable[[Stage], Awaitable[None]],
-    transport: str,
+    transports: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings: dict[str, Any] = {"max_body_bytes": 65_536} | TOKENS
     if reason is Reason.TOO_MANY:
         settings["rate_limit_per_second"] = 2
+    row = ERRORS[reason]
     async with (
         running_gateway(tmp_path, token="every-role", **settings) as gateway,
         clients(gateway.port, gateway.http_port, "every-role") as connected,
     ):
-        with pytest.raises(RefusedError) as refused:
-            await provoke(Stage(gateway, connected, transport, monkeypatch))
-    told, row = refused.value, ERRORS[reason]
-    assert told.code == row.code
-    assert told.status == (row.http if transport == "rest" else row.status)
-    assert told.reason in (None, reason.name)
-    assert "what only the log may say" not in told.message
+        for transport in transports:
+            with pytest.raises(RefusedError) as refused:
+                await provoke(Stage(gateway, connected, transport, monkeypatch))
+            told = refused.value
+            assert told.code == row.code
+            assert told.status == (row.http if transport == "rest" else row.status)
+            assert told.reason in (None, reason.name)
+            assert "what only the log may say" not in told.message

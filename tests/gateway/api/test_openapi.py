@@ -49,7 +49,7 @@ schema = schemathesis.openapi.from_dict(json.loads(COPY.read_text()))
 
 @schema.parametrize()
 @settings(
-    max_examples=15,
+    max_examples=6,
     deadline=None,
     derandomize=True,
     database=None,
