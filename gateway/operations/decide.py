@@ -9,7 +9,7 @@ from typing import Any, Final
 from gateway.domain.models import Actor, AlertKind, LeaseRecord, Policy, Task, TaskDetail
 from gateway.domain.moment import Moment
 from gateway.domain.operations import Resolution
-from gateway.domain.refusals import Reason, Refusal
+from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import NOTHING_PLACED, OrderState, Placement, TaskStatus
 from gateway.domain.transitions import Event, allowed, check
 from gateway.orders.expire import expire
@@ -70,12 +70,17 @@ def resolve(tx: Transaction, now: Moment, policy: Policy, told: Resolution, acto
     """Record what happened on the site, as the person states it, and end the task.
 
     To failed only when an order is impossible, or after the settle time; to what it already is never, so that a repeat
-    after a lost answer is refused and shows where the task stands.
+    after a lost answer is refused and shows where the task stands. An order number that differs from what was told of
+    the task is refused: the statement adds to what the worker told, and changes none of it.
     """
     task = _allowed_task(tx, now, Event.RESOLVE, told.task_id, actor)
     if isinstance(task, Refusal):
         return task
-    refusal = _already(task, told.outcome) or _not_settled(tx, now, policy, task, told.outcome)
+    refusal = (
+        _already(task, told.outcome)
+        or _another_number(tx, task, told.site_order_id)
+        or _not_settled(tx, now, policy, task, told.outcome)
+    )
     if refusal is not None:
         record_refusal(tx, now, task, "resolve_refused", actor, refusal)
         return refusal
@@ -142,6 +147,23 @@ def _already(task: Task, outcome: TaskStatus) -> Refusal | None:
     )
 
 
+def _another_number(tx: Transaction, task: Task, number: str | None) -> Refusal | None:
+    known = [row["site_order_id"] for row in tx.all("order_numbers_of_task", task_id=task.task_id)]
+    if number is None or not known or number in known:
+        return None
+    why = (
+        f"{number} is not what was told of task {task.task_id} ({', '.join(known)}); leave the order number away or give "
+        "the known one, and write what you saw in the reason"
+    )
+    return Refusal(
+        Reason.INVALID_FIELD,
+        f"site_order_id: {why}",
+        violations=(Violation("site_order_id", why),),
+        current_status=task.status,
+        allowed=allowed(task.status, task.lease_count),
+    )
+
+
 def _not_settled(tx: Transaction, now: Moment, policy: Policy, task: Task, outcome: TaskStatus) -> Refusal | None:
     if outcome is not TaskStatus.FAILED:
         return None
@@ -167,7 +189,7 @@ def _stated(task: Task, told: Resolution) -> OrderState | None:
 
 
 def _mirror_statement(tx: Transaction, now: Moment, task: Task, told: Resolution, state: OrderState) -> None:
-    """Put the statement where reports are, so that the order number counts as known. It erases nothing."""
+    """Put the statement where reports are, so that the order number counts as known. It changes nothing that was told."""
     known = tx.one("report_get", task_id=task.task_id, state=state)
     values: dict[str, Any] = {
         "task_id": task.task_id,
@@ -184,4 +206,4 @@ def _mirror_statement(tx: Transaction, now: Moment, task: Task, told: Resolution
         tx.change("report_insert", **values, **age, detail=detail, at=now.utc)
     else:
         age = {"lease_number": known["lease_number"], "sequence": known["sequence"]}
-        tx.change("report_overwrite", **values, **age, detail="")
+        tx.change("report_fill_in", **values, **age, detail="")

@@ -191,6 +191,33 @@ def test_a_statement_erases_nothing_that_the_worker_told(book: Book, person: Per
     assert (row.state, row.payable_yen, row.site_order_id, row.detail) == (OrderState.ORDERED, 980, "250-1", "x")
 
 
+def test_a_number_that_differs_from_what_was_told_is_refused_and_changes_nothing(book: Book, person: Person) -> None:
+    lease = book.take()
+    book.report(lease, OrderState.ORDERED, sequence=1, site_order_id="250-1")
+    book.lapse(lease)
+    told = book.rows("SELECT * FROM reports")
+    refusal = refused(person.resolve(number="250-9"))
+    assert refusal.reason is Reason.INVALID_FIELD
+    assert [violation.field for violation in refusal.violations] == ["site_order_id"]
+    assert "(250-1); leave the order number away or give the known one" in refusal.message
+    assert book.rows("SELECT * FROM reports") == told
+    assert book.rows("SELECT site_order_id FROM order_numbers") == [{"site_order_id": "250-1"}]
+    assert person.events("po-1").events[0].kind == "resolve_refused"
+    assert person.resolve(number="250-1").task.status is TaskStatus.SUCCEEDED
+    assert book.rows("SELECT * FROM reports") == told
+
+
+def test_with_two_numbers_told_the_report_keeps_its_own(book: Book, person: Person) -> None:
+    lease = book.take()
+    book.report(lease, OrderState.ORDERED, sequence=1, site_order_id="250-1")
+    book.lapse(lease)
+    book.report(lease, OrderState.ORDERED, sequence=2, site_order_id="250-2")
+    assert "(250-1, 250-2)" in refused(person.resolve(number="250-9")).message
+    (row,) = person.resolve(number="250-2").reports
+    assert row.site_order_id == "250-1"
+    assert '"site_order_id":"250-2"' in person.events("po-1", "resolve").events[0].details_json
+
+
 def test_a_report_that_contradicts_the_person_is_kept_and_alerts(book: Book, person: Person) -> None:
     lease = book.take()
     holder = book.holder(lease)

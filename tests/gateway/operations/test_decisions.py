@@ -117,6 +117,16 @@ def test_a_number_on_two_tasks_brings_both(book: Book, person: Person) -> None:
     assert person.decisions() == ()
 
 
+def test_a_number_that_only_late_reports_tell_brings_both(book: Book, person: Person) -> None:
+    for name in ("po-1", "po-2"):
+        lease = book.take(name, request=book.request(session=f"session-of-{name}-first"))
+        book.lapse(lease)
+        book.report(lease, OrderState.ORDERED, sequence=1, site_order_id="250-1")
+    assert ("site_order_id_conflict", "rakuten/250-1") in book.alerts()
+    for name in ("po-1", "po-2"):
+        assert "site_order_id_conflict" in {alert.kind for alert in person.decision(name).alerts}
+
+
 @pytest.mark.parametrize("status", [TaskStatus.SUCCEEDED, TaskStatus.QUEUED, TaskStatus.RUNNING])
 def test_what_needs_nobody_is_not_shown(book: Book, person: Person, status: TaskStatus) -> None:
     bring(book, status)
