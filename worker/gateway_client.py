@@ -13,6 +13,7 @@ from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
 
 from worker.gateway_port import GatewayError, Refused, Unreachable
+from worker.reach import Reach
 from worker.settings import WorkerSettings
 from worker.wire import to_duration, to_seconds
 
@@ -46,6 +47,13 @@ _REASON_WITHOUT_DETAIL = {
     grpc.StatusCode.RESOURCE_EXHAUSTED: errors_pb2.ERROR_REASON_TOO_LARGE,
     grpc.StatusCode.NOT_FOUND: errors_pb2.ERROR_REASON_TASK_NOT_FOUND,
     grpc.StatusCode.INVALID_ARGUMENT: errors_pb2.ERROR_REASON_INVALID_FIELD,
+}
+# What grpc says where the two ends do not agree about TLS, and what to look at.
+_TLS_HINTS = {
+    "WRONG_VERSION_NUMBER": "is TLS on at the gateway? grpcs:// asks for it, grpc:// does not",
+    "CERTIFICATE_VERIFY_FAILED": "the gateway's certificate is not trusted here, see RAKUTEN_GATEWAY_CA",
+    "Hostname Verification Check failed": "the gateway's certificate is for another name",
+    "Socket closed": "if TLS is on at the gateway, its address begins with grpcs://",
 }
 _Answer = TypeVar("_Answer", bound=Message)
 
@@ -88,6 +96,7 @@ class GatewayClient:
         self._session_id = session_id
         self._journal_id = journal_id
         self._metadata = Metadata(("authorization", f"Bearer {token}")) if token else Metadata()
+        self._reach = Reach()
 
     async def lease(self, sites: Sequence[str], wait: float) -> pb.Lease | None:
         """See OrderLeases."""
@@ -106,11 +115,13 @@ class GatewayClient:
                     message = await anext(messages, None)
                 if message is None:
                     return None
+                self._reach.answered()
                 if message.HasField("lease"):
                     return message.lease
         except AioRpcError as error:
-            raise to_gateway_error(error) from error
+            raise self._failed(error) from error
         except TimeoutError:
+            self._reach.lost()
             raise Unreachable(f"the lease stream was silent for {SILENCE_SECONDS:.0f} s") from None
         finally:
             stream.cancel()
@@ -158,11 +169,30 @@ class GatewayClient:
         )
         return answer.lease
 
+    async def probe(self) -> None:
+        """See OrderLeases."""
+        try:
+            # Of no task: the gateway looks at the token first, and refuses the rest.
+            await self.renew("", "", seconds=CALL_SECONDS)
+        except Refused as refusal:
+            if refusal.is_credentials:
+                raise
+
     async def _call(self, call: Callable[[], Awaitable[_Answer]]) -> _Answer:
         try:
-            return await call()
+            answer = await call()
         except AioRpcError as error:
-            raise to_gateway_error(error) from error
+            raise self._failed(error) from error
+        self._reach.answered()
+        return answer
+
+    def _failed(self, error: AioRpcError) -> GatewayError:
+        failure = to_gateway_error(error)
+        if isinstance(failure, Refused) and not failure.is_credentials:
+            self._reach.answered()
+        else:
+            self._reach.lost()
+        return failure
 
 
 def to_gateway_error(error: AioRpcError) -> GatewayError:
@@ -170,7 +200,8 @@ def to_gateway_error(error: AioRpcError) -> GatewayError:
     code, words = error.code(), error.details() or ""
     detail = error_detail(error)
     if code in _UNREACHABLE or (detail is not None and detail.reason == errors_pb2.ERROR_REASON_TOO_MANY):
-        return Unreachable(f"{code.name}: {words}")
+        hint = next((f" ({hint})" for sign, hint in _TLS_HINTS.items() if sign in words), "")
+        return Unreachable(f"{code.name}: {words}{hint}")
     if detail is None:
         reason = _REASON_WITHOUT_DETAIL.get(code, errors_pb2.ERROR_REASON_UNSPECIFIED)
         return Refused(f"{code.name}: {words}", reason=reason)

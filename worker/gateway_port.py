@@ -9,6 +9,11 @@ from typing import Protocol
 from ordergateway.v1 import errors_pb2, orders_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
 
+BAD_CREDENTIALS = (
+    "the gateway does not accept the token, check RAKUTEN_WORKER_TOKEN (or, where that is not set, RAKUTEN_API_TOKEN)"
+)
+"""What the log says of a refusal for the token's sake."""
+
 
 class GatewayError(Exception):
     """A call brought no answer of the expected kind."""
@@ -88,4 +93,8 @@ class OrderLeases(Protocol):
 
     async def reclaim(self, task_id: str) -> pb.Lease:
         """Takes a stale task again."""
+        ...
+
+    async def probe(self) -> None:
+        """Returns if the gateway answers and takes the token. Nothing changes there."""
         ...

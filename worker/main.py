@@ -25,7 +25,7 @@ from worker.scraper import HttpScraper, NoScraper, Scraper
 from worker.screenshots import Screenshots as BrowserScreenshots
 from worker.settings import SettingsError, WorkerSettings
 from worker.site.registry import build_sites
-from worker.site.seam import sites_that_can_read_orders
+from worker.site.seam import sites_that_can_order, sites_that_can_read_orders
 from worker.tracing import Tracing, set_up_tracing
 
 log = logging.getLogger(__name__)
@@ -142,6 +142,11 @@ async def run_worker(
                 "sites": ",".join(site.name for site in sites if site.can_order) or "none",
             },
         )
+        if not sites_that_can_order(sites):
+            log.warning(
+                "no site can order here, so no order will be taken: the Rakuten adapter is not implemented; set "
+                "RAKUTEN_SANDBOX_URL to try the worker, or add an adapter (CONTRIBUTING.md)"
+            )
         if settings.metrics_textfile is not None:
             metrics = MetricsFile(settings.metrics_textfile, journal, disk, clock)
             stack.push_async_callback(metrics.close)

@@ -17,7 +17,7 @@ from worker.backoff import Backoff
 from worker.checkpoints import CheckpointName
 from worker.clock import Entropy
 from worker.execution import NOT_IMPLEMENTED_CODE, execute, report_end_again
-from worker.gateway_port import Refused, Unreachable
+from worker.gateway_port import BAD_CREDENTIALS, Refused, Unreachable
 from worker.journal.journal import Taken
 from worker.journal.records import Happening, OrderStatus, Wish, WishStatus
 from worker.lease_guard import LeaseGuard, LeaseLostError
@@ -32,6 +32,8 @@ FIRST_DELAY = 0.5
 MOST_DELAY = 30.0
 CREDENTIALS_DELAY = 30.0
 DISK_DELAY = 30.0
+# With no site to order on nothing is leased; the way to the gateway is still looked at.
+PROBE_DELAY = 30.0
 WISH_POLL = 0.5
 # While a reclaim waits for another task to end, streams are short, so that it is tried again soon.
 SHORT_WAIT = 2.0
@@ -91,11 +93,13 @@ class OrderLoop:
         if wish is not None and await self._try_wish(wish):
             return
         if not self._names:
-            await self._pause(WISH_POLL)
+            await self._parts.gateway.probe()
+            self._backoff.reset()
+            await self._rest(PROBE_DELAY, wish)
             return
         if (shortage := self._parts.disk.shortage()) is not None:
             self._tell_shortage(shortage)
-            await self._until_wish_or_stop(self._parts.clock.sleep(DISK_DELAY))
+            await self._rest(DISK_DELAY, wish)
             return
         self._disk_told = False
         wait = min(SHORT_WAIT, self._lease_wait) if wish is not None else self._lease_wait
@@ -129,6 +133,11 @@ class OrderLoop:
             await self._parts.clock.sleep(WISH_POLL)
         return True
 
+    async def _rest(self, seconds: float, wish: Wish | None) -> None:
+        """Until the next turn; a wish that has to wait is tried again sooner."""
+        rest = self._parts.clock.sleep(seconds if wish is None else SHORT_WAIT)
+        await self._until_wish_or_stop(rest, watch_wishes=wish is None)
+
     async def _pause(self, seconds: float) -> None:
         await self._until_wish_or_stop(self._parts.clock.sleep(seconds), watch_wishes=False)
 
@@ -138,8 +147,12 @@ class OrderLoop:
         await self._pause(delay)
 
     async def _wait_after_refusal(self, refusal: Refused) -> None:
-        words = "the gateway does not accept the token" if refusal.is_credentials else "the gateway refused"
-        log.error("%s (%s): %s", words, refusal.reason_name, refusal)
+        words = (
+            f"the gateway does not accept the token, {BAD_CREDENTIALS}"
+            if refusal.is_credentials
+            else "the gateway refused"
+        )
+        log.error("%s; trying again in %.0f s (%s): %s", words, CREDENTIALS_DELAY, refusal.reason_name, refusal)
         await self._pause(CREDENTIALS_DELAY)
 
     def _tell_shortage(self, shortage: str) -> None:

@@ -12,7 +12,7 @@ from ordergateway.v1 import errors_pb2
 
 from worker.backoff import Backoff
 from worker.clock import Clock, Entropy
-from worker.gateway_port import OrderLeases, Refused, Unreachable
+from worker.gateway_port import BAD_CREDENTIALS, OrderLeases, Refused, Unreachable
 from worker.journal.journal import Journal
 from worker.journal.records import Outcome, Report
 from worker.wire import report_to_wire
@@ -97,7 +97,8 @@ class Outbox:
                     await self._settle_refused(report, refusal)
                     return
                 delay = MOST_DELAY
-                log.warning("the gateway does not accept the token, a report waits: %s", refusal, extra=fields)
+                words = "%s; the report waits and is sent again in %.0f s: %s"
+                log.warning(words, BAD_CREDENTIALS, delay, refusal, extra=fields)
             else:
                 backoff.reset()
                 await self._journal.settle_report(report.sequence, Outcome.ACCEPTED, "")

@@ -25,7 +25,9 @@ async def test_a_task_that_the_journal_has_ended_is_reported_and_not_done_again(
 
 async def test_a_recovered_task_is_verified_first_and_the_permit_quotes_it(bench: Bench) -> None:
     end = await bench.execute(lease_count=2)
-    assert end.terminal_status == NEEDS_HUMAN  # a recovered run never pays
+    assert end.terminal_status == NEEDS_HUMAN
+    words = f"a recovered run never pays: pay order {end.site_order_id} on the site by hand, then resolve the task"
+    assert words in end.detail
     assert end.state == ORDERED
     (permit,) = bench.gateway.requests("RequestSubmitPermit")
     assert isinstance(permit, pb.RequestSubmitPermitRequest)

@@ -93,11 +93,12 @@ async def test_a_stop_in_the_middle_of_an_order_ends_within_ten_seconds(bench: B
 
 
 async def test_a_second_worker_on_the_same_journal_is_refused_in_one_line(bench: Bench) -> None:
-    async with running(bench):
+    async with running(bench) as first:
         await bench.gateway.called("LeaseOrders")
         code, output, errors = await call(bench, "run")
     assert (code, output) == (2, "")
-    assert errors == "order-worker: another worker process is using the journal trading.db\n"
+    words = f"another worker process (pid {first.pid}) is using the journal trading.db: stop that one first"
+    assert errors == f"order-worker: {words}\n"
 
 
 @pytest.mark.parametrize(

@@ -140,3 +140,50 @@ async def self_signed(folder: Path) -> tuple[Path, Path]:
     command += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True)
     return key, certificate
+
+
+async def test_ends_that_do_not_agree_about_tls_are_told_what_to_look_at(
+    gateway: ScriptedGateway, tmp_path: Path
+) -> None:
+    key, certificate = await self_signed(tmp_path)
+    tls = grpc.aio.server()
+    add_OrderLeaseServiceServicer_to_server(gateway, tls)
+    credentials = grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
+    port = tls.add_secure_port("127.0.0.1:0", credentials)
+    await tls.start()
+    try:
+        async with serving(gateway) as plain:
+            for url, hint in (
+                (f"grpcs://{plain}", "is TLS on at the gateway?"),
+                (f"grpc://127.0.0.1:{port}", "its address begins with grpcs://"),
+                (f"grpcs://localhost:{port}", "see RAKUTEN_GATEWAY_CA"),
+            ):
+                async with open_channel(make_settings(tmp_path, order_gateway_url=url)) as channel:
+                    client = GatewayClient(channel, worker_id="w", session_id="s", journal_id="j", token="t")
+                    with pytest.raises(Unreachable) as failure:
+                        await client.probe()
+                    assert hint in str(failure.value)
+    finally:
+        await tls.stop(0)
+
+
+async def test_the_first_answer_and_the_first_after_an_outage_are_told(
+    gateway: ScriptedGateway, client: GatewayClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "worker.reach")
+    gateway.script["RenewLease"] = [
+        None,
+        Refusal(grpc.StatusCode.INVALID_ARGUMENT, errors_pb2.ERROR_REASON_INVALID_FIELD),
+        Refusal(grpc.StatusCode.UNAVAILABLE),
+        None,
+        Refusal(grpc.StatusCode.UNAUTHENTICATED, errors_pb2.ERROR_REASON_UNAUTHENTICATED),
+    ]
+    await client.probe()
+    await client.probe()
+    assert caplog.messages == ["gateway reached"]
+    with pytest.raises(Unreachable):
+        await client.probe()
+    await client.probe()
+    assert caplog.messages == ["gateway reached", "gateway reached again"]
+    with pytest.raises(Refused):
+        await client.probe()

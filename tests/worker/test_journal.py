@@ -1,6 +1,7 @@
 """The journal: what can be written once, what never changes, and who may open it."""
 
 import asyncio
+import os
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
@@ -78,7 +79,7 @@ async def test_its_files_are_the_owners_alone_and_every_commit_is_flushed(path: 
 
 async def test_a_second_process_on_the_same_journal_is_refused_in_one_line(path: Path, journal: Journal) -> None:
     assert is_in_use(path)
-    with pytest.raises(JournalError, match="another worker process is using the journal"):
+    with pytest.raises(JournalError, match=f"another worker process .pid {os.getpid()}. is using the journal"):
         await Journal.open(path, clock=ManualClock(), new_id=CountedEntropy().token)
     beside = await Journal.look_into(path, clock=ManualClock())
     assert beside.journal_id == journal.journal_id

@@ -2,11 +2,13 @@
 
 import asyncio
 
+import grpc
 import psutil
 import pytest
-from ordergateway.v1 import orders_pb2
+from ordergateway.v1 import errors_pb2, orders_pb2
 
 from tests.worker.conftest import Bench, eventually
+from tests.worker.scripted_gateway import Refusal
 from worker.checkpoints import CheckpointName
 
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
@@ -86,3 +88,27 @@ async def test_a_stop_during_the_click_follows_it_to_its_end(bench: Bench) -> No
     async with bench.worker(seen):
         await clicking.wait()
     assert bench.gateway.states("po-1")[-2:] == ["ordered", "paid"]
+
+
+async def test_a_worker_with_no_site_to_order_on_says_so_and_looks_for_the_gateway(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "worker")
+    bench.gateway.script["RenewLease"] = [Refusal(grpc.StatusCode.UNAVAILABLE)]
+    async with bench.worker(sandbox_url=""):
+        await eventually(lambda: "gateway reached" in caplog.text)
+        number = await bench.in_journal(lambda journal: journal.file_wish("po-404"))
+        assert (await bench.end_of_wish(number)).note.startswith("TASK_NOT_FOUND")
+    assert "no site can order here" in caplog.text
+    assert "the gateway cannot be reached, trying again" in caplog.text
+    assert bench.gateway.requests("LeaseOrders") == []
+
+
+async def test_a_refused_token_is_told_with_the_setting_to_look_at(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    no_token = Refusal(grpc.StatusCode.UNAUTHENTICATED, errors_pb2.ERROR_REASON_UNAUTHENTICATED)
+    bench.gateway.script["LeaseOrders"] = [no_token]
+    async with bench.worker():
+        await eventually(lambda: "does not accept the token" in caplog.text)
+    assert "check RAKUTEN_WORKER_TOKEN (or, where that is not set, RAKUTEN_API_TOKEN); trying again in" in caplog.text

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -88,14 +88,28 @@ class JournalLock:
             except OSError:
                 if attempt == LOCK_ATTEMPTS:
                     os.close(self._descriptor)
-                    raise JournalError(f"another worker process is using the journal {journal_path}") from None
+                    raise JournalError(
+                        f"another worker process{_holder(self.path)} is using the journal {journal_path}: "
+                        "stop that one first"
+                    ) from None
                 time.sleep(BETWEEN_ATTEMPTS)  # `is_in_use` holds it for an instant
             else:
+                self._sign()
                 return
+
+    def _sign(self) -> None:
+        with suppress(OSError):  # the number is for people; the lock holds without it
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
         """Gives it back."""
         os.close(self._descriptor)
+
+
+def _holder(lock: Path) -> str:
+    number = lock.read_bytes()[:20]
+    return f" (pid {number.decode()})" if number.isdigit() else ""
 
 
 def lock_path(journal_path: Path) -> Path:

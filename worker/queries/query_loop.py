@@ -14,7 +14,7 @@ from ordergateway.v1 import query_leases_pb2 as pb
 
 from worker.backoff import Backoff
 from worker.clock import Clock, Entropy
-from worker.gateway_port import Refused, Unreachable
+from worker.gateway_port import BAD_CREDENTIALS, Refused, Unreachable
 from worker.queries.execution import TOO_LARGE, Reader
 from worker.queries.gateway import Outcome, QueryLeases
 from worker.wire import to_seconds
@@ -66,7 +66,10 @@ class QueryLoop:
                 except Unreachable as error:
                     await self._wait_after("the gateway cannot be reached", error, self._backoff.delay())
                 except Refused as refusal:
-                    await self._wait_after(f"the gateway refused ({refusal.reason_name})", refusal, REFUSED_DELAY)
+                    words = f"the gateway refused ({refusal.reason_name})"
+                    if refusal.is_credentials:
+                        words = BAD_CREDENTIALS
+                    await self._wait_after(words, refusal, REFUSED_DELAY)
                 except Exception as error:
                     log.exception("a turn of the query loop failed")
                     await self._wait_after("a turn of the query loop failed", error, self._backoff.delay())

@@ -1,0 +1,23 @@
+"""Whether the gateway answers: told once in the log when it first does, and again after every outage."""
+
+import logging
+
+log = logging.getLogger(__name__)
+
+
+class Reach:
+    """Fed by the client with what came of its calls."""
+
+    def __init__(self) -> None:
+        self._reached = False
+        self._was_lost = False
+
+    def answered(self) -> None:
+        """The gateway answered, and took the token."""
+        if not self._reached:
+            log.info("gateway reached again" if self._was_lost else "gateway reached")
+        self._reached = True
+
+    def lost(self) -> None:
+        """It did not answer, or refused the token."""
+        self._reached, self._was_lost = False, True
