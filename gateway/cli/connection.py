@@ -14,6 +14,7 @@ from ordergateway.v1.catalog_pb2_grpc import CatalogServiceStub
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
+from gateway.cli.advice import commands
 from gateway.cli.exits import CommandError, Exit
 from gateway.cli.settings import CommandSettings, Target, load_command_settings
 from gateway.settings import SettingsError, is_loopback
@@ -44,10 +45,12 @@ class Client:
         self.operations = OperationsServiceStub(channel)
         self.queries = AccountQueryServiceStub(channel)
         self.catalog = CatalogServiceStub(channel)
+        self.task_id = "TASK"
         self.metadata = (("authorization", f"Bearer {token}"),) if token else ()
 
     def call(self, method: Callable[..., T], request: Message, seconds: float = CALL_SECONDS) -> T:
-        """Call a unary method. Raises grpc.RpcError."""
+        """Call a unary method. Raises grpc.RpcError. The task that it names is the one a refusal is about."""
+        self.task_id = getattr(request, "task_id", "") or "TASK"
         return method(request, timeout=seconds, metadata=self.metadata)
 
     def pages(self, method: Callable[..., Any], request: Any, items: str, limit: int) -> list[Any]:
@@ -72,10 +75,11 @@ def connected(url: str | None) -> Iterator[Client]:
     except SettingsError as error:
         raise CommandError(str(error), Exit.USAGE) from None
     with channel:
+        client = Client(channel, settings.token)
         try:
-            yield Client(channel, settings.token)
+            yield client
         except grpc.RpcError as error:
-            raise _told(error, target) from None
+            raise _told(error, target, client.task_id) from None
 
 
 def _channel(target: Target, settings: CommandSettings) -> grpc.Channel:
@@ -103,7 +107,7 @@ def _read(path: Path | None) -> bytes | None:
         raise SettingsError(f"{path} cannot be read ({error.strerror})") from error
 
 
-def _told(error: Any, target: Target) -> CommandError:
+def _told(error: Any, target: Target, task_id: str) -> CommandError:
     code: grpc.StatusCode = error.code()
     detail = _detail(error)
     if detail is None and code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
@@ -115,7 +119,14 @@ def _told(error: Any, target: Target) -> CommandError:
     line = detail.message if detail is not None and detail.message else str(error.details())
     if code is grpc.StatusCode.UNAUTHENTICATED:
         line += "; set RAKUTEN_OPERATOR_TOKEN (or RAKUTEN_API_TOKEN)"
+    if detail is not None and detail.reason == errors_pb2.ERROR_REASON_STATUS_CONFLICT:
+        line += _what_you_can_do(detail, task_id)
     return CommandError(line, _exit(code, detail))
+
+
+def _what_you_can_do(detail: errors_pb2.ErrorDetail, task_id: str) -> str:
+    possible = [line.partition("   ")[0] for line in commands(detail.allowed, detail.current_status, task_id)]
+    return "; what you can do: " + " or ".join(f"`{command}`" for command in possible) if possible else ""
 
 
 def _exit(code: grpc.StatusCode, detail: errors_pb2.ErrorDetail | None) -> Exit:

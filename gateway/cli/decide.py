@@ -10,6 +10,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from gateway.api.convert import order_state_to, task_status_to
+from gateway.cli.advice import advice
 from gateway.cli.connection import connected
 from gateway.cli.exits import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument
@@ -21,21 +22,11 @@ from gateway.cli.output import (
     plain,
     print_fields,
     print_json,
-    span,
     when,
     word,
 )
 from gateway.cli.tasks import print_reports, task_fields
 from gateway.domain.states import OrderState, TaskStatus
-
-_COMMANDS = {
-    "reclaim": "order-worker reclaim {task}   (on the worker's machine)",
-    "requeue": "order-gateway requeue {task} --reason ...",
-    "withdraw": "order-gateway withdraw {task} --reason ...",
-    "resolve": "order-gateway resolve {task} succeeded|failed --reason ...",
-    "cancel": "order-gateway cancel {task} --reason ...",
-    "expire_now": "order-gateway expire {task} --reason ...   (only if its worker is known to be dead)",
-}
 
 
 class Outcome(StrEnum):
@@ -95,7 +86,8 @@ def resolve(
 ) -> None:
     """Record what happened on the site, and end the task.
 
-    To failed only when an order is impossible, or after the settle time: the site may show an order late.
+    To failed only when an order is impossible, or after the settle time: the site may show an order late. What you
+    state goes into the history; an order number that the worker told stays, and another one is refused.
     """
     request = operations_pb2.ResolveOrderRequest(
         task_id=task,
@@ -146,11 +138,8 @@ def _print_decision(decision: operations_pb2.Decision) -> None:
     if task.reports:
         print_reports(task)
     out.print("What you can do:")
-    for name in decision.allowed:
-        if name in _COMMANDS:
-            out.print(plain("  " + _COMMANDS[name].format(task=task.task_id)))
-    if decision.HasField("settles_in"):
-        out.print(f"  (to failed in {span(decision.settles_in)}: until then the site may show an order late)")
+    for line in advice(decision):
+        out.print(plain(f"  {line}"))
     out.print()
 
 

@@ -90,7 +90,7 @@ class LateReport:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A task to decide about, with everything known. `settles_in` is None when it may be resolved to failed now."""
+    """A task to decide about, with everything known. `settles_in`: None when it may become failed now, or never."""
 
     task: TaskDetail
     summary: str

@@ -91,10 +91,16 @@ def check(event: Event, task_id: str, status: TaskStatus, lease_count: int) -> R
     if allows(event, status, lease_count):
         return None
     possible = allowed(status, lease_count)
-    hint = f"; possible now: {', '.join(possible)}" if possible else ""
+    hint = f"; possible now: {', '.join(map(_spoken, possible))}" if possible else ""
+    times = "1 time" if lease_count == 1 else f"{lease_count} times"
     return Refusal(
         Reason.STATUS_CONFLICT,
-        f"task {task_id} is {status} and was leased {lease_count} times: {event} is not possible{hint}",
+        f"task {task_id} is {status} and was leased {times}: {_spoken(event)} is not possible{hint}",
         current_status=status,
         allowed=possible,
     )
+
+
+def _spoken(name: str) -> str:
+    """Return what people call an operation: they type `expire`."""
+    return "expire" if name == Event.EXPIRE_NOW else name

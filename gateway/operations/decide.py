@@ -11,8 +11,8 @@ from gateway.domain.moment import Moment
 from gateway.domain.operations import Resolution
 from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import NOTHING_PLACED, OrderState, Placement, TaskStatus
-from gateway.domain.transitions import Event, allowed, check
-from gateway.orders.expire import expire
+from gateway.domain.transitions import Event, allowed, allows, check
+from gateway.orders.expire import expire, what_to_do
 from gateway.orders.history import QUEUE, clear_alert, raise_alert, record, record_refusal
 from gateway.orders.hold import judge_at_use
 from gateway.orders.report import note_number
@@ -53,7 +53,7 @@ def withdraw(tx: Transaction, now: Moment, task_id: str, reason: str, actor: Act
     raise_alert(
         tx, now, AlertKind.TASK_STALE, task_id,
         f"task {task_id} was withdrawn from the queue by {actor.identity}; an order is {task.placement}: "
-        "look at the site, then reclaim, requeue or resolve it",
+        + what_to_do(task.placement),
     )  # fmt: skip
     return with_reports(tx, get_task(tx, task_id))
 
@@ -108,15 +108,19 @@ def resolve(tx: Transaction, now: Moment, policy: Policy, told: Resolution, acto
 
 
 def settles_in(now: Moment, policy: Policy, task: Task, leases: tuple[LeaseRecord, ...]) -> timedelta | None:
-    """Return how long a person has to wait before resolving the task to failed; None if it is allowed now.
+    """Return how long a person has to wait before resolving the task to failed; None if it is allowed now, or never.
 
     Where a report tells of an order though no lease allowed a click, every lease counts.
     """
-    if task.placement is Placement.IMPOSSIBLE:
+    if task.placement is Placement.IMPOSSIBLE or not _can_fail(task):
         return None
     settled = settled_us(policy, [lease for lease in leases if may_have_clicked(lease)] or leases)
     left_us = 0 if settled is None else settled - now.elapsed_us
     return timedelta(microseconds=left_us) if left_us > 0 else None
+
+
+def _can_fail(task: Task) -> bool:
+    return task.status is not TaskStatus.FAILED and allows(Event.RESOLVE, task.status, task.lease_count)
 
 
 def leases_of(tx: Transaction, task_id: str) -> tuple[LeaseRecord, ...]:
@@ -152,8 +156,8 @@ def _another_number(tx: Transaction, task: Task, number: str | None) -> Refusal 
     if number is None or not known or number in known:
         return None
     why = (
-        f"{number} is not what was told of task {task.task_id} ({', '.join(known)}); leave the order number away or give "
-        "the known one, and write what you saw in the reason"
+        f"{number} is not what was told of task {task.task_id} ({', '.join(known)}); leave the order number away or "
+        "give the known one, and write what you saw in the reason"
     )
     return Refusal(
         Reason.INVALID_FIELD,
@@ -170,10 +174,11 @@ def _not_settled(tx: Transaction, now: Moment, policy: Policy, task: Task, outco
     left = settles_in(now, policy, task, leases_of(tx, task.task_id))
     if left is None:
         return None
+    late = "" if task.placement is Placement.CERTAIN else ", and the site may show it late"
     return Refusal(
         Reason.PERMIT_NOT_SETTLED,
-        f"an order of task {task.task_id} is {task.placement}, and the site may show it late: it can be resolved to "
-        f"failed in {left.total_seconds():.0f} s, to succeeded now",
+        f"an order of task {task.task_id} is {task.placement}{late}: it can be resolved to failed in "
+        f"{left.total_seconds():.0f} s, to succeeded now",
         current_status=task.status,
         allowed=allowed(task.status, task.lease_count),
         retry_after=left,
@@ -189,7 +194,7 @@ def _stated(task: Task, told: Resolution) -> OrderState | None:
 
 
 def _mirror_statement(tx: Transaction, now: Moment, task: Task, told: Resolution, state: OrderState) -> None:
-    """Put the statement where reports are, so that the order number counts as known. It changes nothing that was told."""
+    """Put the statement where reports are, so that the order number counts as known; what was told stays."""
     known = tx.one("report_get", task_id=task.task_id, state=state)
     values: dict[str, Any] = {
         "task_id": task.task_id,

@@ -3,18 +3,32 @@
 Expiry is judged at use as well as by the sweep, always by the service clock.
 """
 
+from typing import Final
+
 from gateway.domain.models import Actor, AlertKind, Task
 from gateway.domain.moment import Moment
-from gateway.domain.states import ACTIVE, TaskStatus
+from gateway.domain.states import ACTIVE, Placement, TaskStatus
 from gateway.domain.transitions import Event
 from gateway.orders.history import GATEWAY, QUEUE, raise_alert, record
 from gateway.store.port import Transaction
 from gateway.store.rows import get_task, task_from
 
+_WHAT_TO_DO: Final = {
+    Placement.IMPOSSIBLE: "it can be reclaimed or requeued at once, or resolved to failed",
+    Placement.POSSIBLE: "look at the site first, then resolve it to what you saw; reclaim or requeue only lets a "
+    "worker verify there, and it does not click again unless that is safe",
+    Placement.CERTAIN: "look at the site, and resolve it to what is there; a worker that reclaims it only verifies",
+}
+
 
 def has_lapsed(task: Task, now: Moment) -> bool:
     """Tell whether the task's lease has run out: it holds until one tick before its deadline."""
     return task.status in ACTIVE and task.lease_deadline_us is not None and now.elapsed_us >= task.lease_deadline_us
+
+
+def what_to_do(placement: Placement) -> str:
+    """Say what a person should do about a stale task, for its alert (docs/runbook.md says the same at length)."""
+    return _WHAT_TO_DO[placement]
 
 
 def expire_lapsed(tx: Transaction, now: Moment) -> int:
@@ -44,7 +58,7 @@ def expire(
     raise_alert(
         tx, now, AlertKind.TASK_STALE, task.task_id,
         f"the lease of task {task.task_id} held by {task.lease_owner} {ended}; an order is {task.placement}: "
-        "look at the site, then reclaim, requeue or resolve it",
+        + what_to_do(task.placement),
     )  # fmt: skip
     tx.hint(QUEUE)
     return get_task(tx, task.task_id)

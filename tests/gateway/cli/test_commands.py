@@ -58,6 +58,7 @@ async def test_from_a_stale_task_to_its_end(api: GrpcApi, commands: Commands) ->
     await stale(api, commands)
     shown = (await commands.ok("decisions")).out
     assert "An order is impossible: no submit permit was ever granted" in shown
+    assert "it can be reclaimed or requeued at once" in shown
     assert "order-gateway requeue po-1 --reason" in shown
     assert "order-worker reclaim po-1" in shown
     (decision,) = (await commands.ok("decisions", "--json")).json["decisions"]
@@ -66,7 +67,13 @@ async def test_from_a_stale_task_to_its_end(api: GrpcApi, commands: Commands) ->
     assert (await commands.ok("withdraw", "po-1", *WHY)).out == "task po-1 is now stale\n"
     refused = await commands.run("cancel", "po-1", *WHY)
     assert (refused.code, refused.out) == (Exit.REFUSED, "")
-    assert re.fullmatch(r"order-gateway: task po-1 is stale .*possible now: reclaim, requeue, resolve\n", refused.err)
+    assert re.fullmatch(
+        r"order-gateway: task po-1 is stale .*possible now: reclaim, requeue, resolve; .*\n", refused.err
+    )
+    assert "was leased 1 time: cancel" in refused.err
+    assert "what you can do: `order-worker reclaim po-1` or `order-gateway requeue po-1 --reason ...` or" in refused.err
+    again = await commands.run("expire", "po-1", *WHY)
+    assert "expire is not possible" in again.err
     done = await commands.ok(
         "resolve", "po-1", "succeeded", *WHY, "--state", "paid", "--order-number", "250-1", "--json"
     )
@@ -80,11 +87,47 @@ async def test_failed_too_early_says_when(api: GrpcApi, commands: Commands) -> N
     lease = await api.take()
     await api.permit(lease)
     await commands.ok("expire", "po-1", *WHY)
-    assert "to failed in 15 min" in (await commands.ok("decisions")).out
+    shown = (await commands.ok("decisions")).out
+    assert "to failed in 15 min: until then the site may show an order late" in shown
+    assert "look at the site first; reclaim or requeue only lets a worker verify there" in shown
+    assert "look at the site first" in (await commands.ok("alerts")).out
     refused = await commands.run("resolve", "po-1", "failed", *WHY)
     assert refused.code == Exit.REFUSED
     assert "it can be resolved to failed in 930 s, to succeeded now" in refused.err
     assert (await commands.ok("resolve", "po-1", "succeeded", *WHY)).out == "task po-1 is now succeeded\n"
+
+
+async def test_what_is_offered_for_a_task_that_has_ended(api: GrpcApi, commands: Commands) -> None:
+    lease = await api.take()
+    await api.permit(lease)
+    await api.report(lease, OrderState.PAID, terminal=True, site_order_id="250-1")
+    await api.report(lease, OrderState.CANCELLED, sequence=2)
+    shown = (await commands.ok("decisions")).out
+    assert "An order is certain" in shown
+    assert "order-gateway alerts clear 1 --reason" in shown
+    for never in ("to failed", "order-gateway resolve", "may show an order late"):
+        assert never not in shown
+
+
+async def test_a_failed_task_is_offered_its_only_correction(api: GrpcApi, commands: Commands) -> None:
+    lease = await api.take()
+    await api.report(lease, OrderState.CANCELLED, terminal=True)
+    await api.report(lease, OrderState.PAID, sequence=2)
+    shown = (await commands.ok("decisions")).out
+    assert "order-gateway resolve po-1 succeeded --reason" in shown
+    assert "failed --reason" not in shown
+    assert "to failed in" not in shown
+
+
+async def test_a_certain_order_is_not_said_to_show_late(api: GrpcApi, commands: Commands) -> None:
+    lease = await api.take()
+    await api.permit(lease)
+    await api.report(lease, OrderState.ORDERED)
+    await commands.ok("expire", "po-1", *WHY)
+    shown = (await commands.ok("decisions")).out
+    assert "(to failed in 15 min)" in shown
+    refused = await commands.run("resolve", "po-1", "failed", *WHY)
+    assert "late" not in shown + refused.err
 
 
 async def test_a_never_leased_task_is_cancelled(api: GrpcApi, commands: Commands) -> None:
