@@ -8,7 +8,7 @@ from ordergateway.v1 import operations_pb2
 from rich.progress import Progress
 
 from gateway.cli.connection import connected
-from gateway.cli.exits import EPILOG, CommandError, Exit
+from gateway.cli.exits import CommandError, Exit
 from gateway.cli.options import GatewayOption, JsonOption
 from gateway.cli.output import as_json, console, plain, print_fields, print_json, progress_console
 from gateway.domain.operations import BackupFacts
@@ -24,8 +24,8 @@ BACKUP_SECONDS: Final = 3_600.0
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(epilog=EPILOG)(backup)
-    app.command(epilog=EPILOG)(restore)
+    app.command()(backup)
+    app.command()(restore)
 
 
 def backup(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
@@ -49,7 +49,7 @@ def backup(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup: a path, or a name in the backup folder.")],
     check: Annotated[bool, typer.Option("--check", help="Only verify the backup; nothing is changed.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Replace an existing database without asking.")] = False,
     as_json_: JsonOption = False,
 ) -> None:
     """Put a backup in the place of the database; the gateway must be stopped. The old database is kept beside it.

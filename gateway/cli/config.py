@@ -9,7 +9,7 @@ import typer
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from gateway.cli.exits import EPILOG, CommandError, Exit
+from gateway.cli.exits import CommandError, Exit
 from gateway.cli.options import JsonOption
 from gateway.cli.output import print_json, print_table
 from gateway.cli.settings import load_command_settings
@@ -18,7 +18,7 @@ from gateway.settings import PREFIX, SettingsError, load_settings
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(epilog=EPILOG)(config)
+    app.command()(config)
 
 
 def config(as_json_: JsonOption = False) -> None:

@@ -112,7 +112,10 @@ def _told(error: Any, target: Target, task_id: str) -> CommandError:
     detail = _detail(error)
     if detail is None and code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
         said = "does not answer" if code is grpc.StatusCode.DEADLINE_EXCEEDED else "cannot be reached"
-        line = f"the gateway at {target.address} {said}; is it running there? Name another with --gateway"
+        line = (
+            f"the gateway at {target.address} {said}; is it running there, and is this its "
+            "gRPC port (31110 unless set, not the HTTP port)? Name another with --gateway"
+        )
         return CommandError(line, Exit.UNREACHABLE)
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return CommandError(f"the gateway at {target.address} does not offer this; it may be an older one", Exit.FAULT)

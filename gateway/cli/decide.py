@@ -12,7 +12,6 @@ from rich.text import Text
 from gateway.api.convert import order_state_to, task_status_to
 from gateway.cli.advice import advice
 from gateway.cli.connection import connected
-from gateway.cli.exits import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument
 from gateway.cli.output import (
     as_json,
@@ -39,7 +38,7 @@ class Outcome(StrEnum):
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     for command in (decisions, requeue, withdraw, resolve, cancel, expire):
-        app.command(epilog=EPILOG)(command)
+        app.command()(command)
 
 
 def decisions(limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
@@ -75,7 +74,7 @@ def withdraw(
 
 def resolve(
     task: TaskArgument,
-    outcome: Annotated[Outcome, typer.Argument(help="How it ended on the site.")],
+    outcome: Annotated[Outcome, typer.Argument(metavar="OUTCOME", help="How it ended: succeeded or failed.")],
     reason: ReasonOption,
     state: Annotated[OrderState | None, typer.Option("--state", help="The order's state as you saw it.")] = None,
     order_number: Annotated[

@@ -13,13 +13,13 @@ from gateway.cli.output import console, list_as_json, plain, print_json, print_t
 
 workers = typer.Typer(help="Look at the workers heard of.", no_args_is_help=True)
 
-SiteArgument = Annotated[str, typer.Argument(metavar="[SITE]", help="The site; without it all of them.")]
+SiteArgument = Annotated[str, typer.Argument(metavar="SITE", help="The site; without it all sites.")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(epilog=EPILOG)(pause)
-    app.command(epilog=EPILOG)(resume)
+    app.command()(pause)
+    app.command()(resume)
     app.add_typer(workers, name="workers", epilog=EPILOG)
 
 
@@ -41,7 +41,7 @@ def resume(
         _print_pauses(client.call(client.operations.ResumeDispatch, request).pauses, as_json_)
 
 
-@workers.command("list", epilog=EPILOG)
+@workers.command("list")
 def list_workers(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
     """List the workers, and when each was last heard of."""
     with connected(gateway) as client:
@@ -59,9 +59,9 @@ def list_workers(gateway: GatewayOption = None, as_json_: JsonOption = False) ->
     )
 
 
-@workers.command(epilog=EPILOG)
+@workers.command()
 def forget(
-    worker: Annotated[str, typer.Argument(metavar="WORKER", help="Its name.")],
+    worker: Annotated[str, typer.Argument(metavar="WORKER", help="The worker's name, as `workers list` shows it.")],
     reason: ReasonOption,
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 from ordergateway.v1 import operations_pb2, orders_pb2
+from rich.text import Text
 
-from gateway.cli.connection import connected
+from gateway.cli.connection import Client, connected
 from gateway.cli.exits import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption
 from gateway.cli.output import (
@@ -28,29 +29,55 @@ from gateway.domain.models import AlertKind
 
 alerts = typer.Typer(help="See what a person should look at, and say what was dealt with.")
 
-TimeOption = typer.Option(
-    formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d"], metavar="TIME"
-)
+_FORMATS: Final = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d"]
+SubjectOption = Annotated[
+    str, typer.Option("--task", "--query", metavar="ID", help="Only of this task_id or query_id.")
+]
+EventKindsOption = Annotated[
+    list[str] | None,
+    typer.Option("--kind", metavar="KIND", help="Only of this kind, as the column `what` shows it; may be repeated."),
+]
+SinceOption = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since",
+        formats=_FORMATS,
+        metavar="TIME",
+        help="Only from this time on: 2026-11-29T15:58:22Z, 2026-11-29T15:58:22+09:00, or 2026-11-29 (midnight UTC).",
+    ),
+]
+UntilOption = Annotated[
+    datetime | None,
+    typer.Option("--until", formats=_FORMATS, metavar="TIME", help="Only before this time, written as for --since."),
+]
+_COUNTED: Final = 200
+"""Up to how many tasks and alerts `health` counts, one page each."""
+
 KindOption = Annotated[AlertKind | None, typer.Option("--kind", help="Only of this kind.")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(epilog=EPILOG)(health)
-    app.command(epilog=EPILOG)(events)
+    app.command()(health)
+    app.command()(events)
     app.add_typer(alerts, name="alerts", epilog=EPILOG)
 
 
 def health(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
-    """Say how the gateway and its workers are."""
+    """Say how the gateway and its workers are, and how much waits for a person.
+
+    Ends with 0 whenever the gateway answers, be it ok or degraded.
+    """
     with connected(gateway) as client:
         found = client.call(client.operations.GetHealth, operations_pb2.GetHealthRequest())
+        waiting = [] if as_json_ else list(_waiting_for_a_person(client))
     if as_json_:
         print_json(as_json(found))
         return
     print_fields(
         (
             ("gateway", word(operations_pb2.HealthStatus, found.status)),
+            *waiting,
             ("queued", str(found.queued_count)),
             ("queued queries", str(found.queued_query_count)),
             *((f"{name_of(orders_pb2.TaskStatus, task.status)}", task.task_id) for task in found.active_tasks),
@@ -68,10 +95,10 @@ def health(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
 
 
 def events(
-    subject: Annotated[str, typer.Option("--task", "--query", help="Only of this task or query.")] = "",
-    kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only of this kind; may be repeated.")] = None,
-    since: Annotated[datetime | None, TimeOption] = None,
-    until: Annotated[datetime | None, TimeOption] = None,
+    subject: SubjectOption = "",
+    kinds: EventKindsOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     limit: LimitOption = 50,
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,
@@ -127,9 +154,9 @@ def list_alerts(
     )
 
 
-@alerts.command(epilog=EPILOG)
+@alerts.command()
 def clear(
-    alert: Annotated[int, typer.Argument(metavar="ALERT", help="Its number.")],
+    alert: Annotated[int, typer.Argument(metavar="ALERT", help="The number that `order-gateway alerts` shows.")],
     reason: ReasonOption,
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,
@@ -157,6 +184,26 @@ def event_rows(found: Iterable[operations_pb2.Event]) -> Iterator[tuple[str, ...
             event.after,
             event.reason,
         )
+
+
+def _waiting_for_a_person(client: Client) -> Iterator[tuple[str, Text]]:
+    """Yield what `decisions` and `alerts` would show, as counts."""
+    tasks = []
+    for status in (orders_pb2.TASK_STATUS_STALE, orders_pb2.TASK_STATUS_NEEDS_HUMAN):
+        request = orders_pb2.ListOrdersRequest(status=status)
+        if count := _count(client.pages(client.orders.ListOrders, request, "tasks", _COUNTED)):
+            tasks.append(f"{count} {name_of(orders_pb2.TaskStatus, status)}")
+    if tasks:
+        yield "to decide", Text(f"{', '.join(tasks)}; see `order-gateway decisions`", style="yellow")
+    standing = operations_pb2.ListAlertsRequest()
+    if count := _count(client.pages(client.operations.ListAlerts, standing, "alerts", _COUNTED)):
+        yield "alerts", Text(f"{count} standing; see `order-gateway alerts`", style="yellow")
+
+
+def _count(found: list[Any]) -> str:
+    if not found:
+        return ""
+    return f"{_COUNTED} or more" if len(found) >= _COUNTED else str(len(found))
 
 
 def _timestamp(at: datetime | None) -> Timestamp | None:

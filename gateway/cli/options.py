@@ -12,6 +12,8 @@ GatewayOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many to show at most.")]
-ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it goes into the history with your name. Required.")]
-TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task_id.")]
+ReasonOption = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; it goes into the history with your name.")
+]
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task's task_id.")]
 SiteOption = Annotated[str, typer.Option("--site", help="Only of this site.")]

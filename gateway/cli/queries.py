@@ -21,7 +21,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(catalog, name="catalog", epilog=EPILOG)
 
 
-@queries.command("list", epilog=EPILOG)
+@queries.command("list")
 def list_queries(
     status: Annotated[QueryStatus | None, typer.Option("--status", help="Only in this status.")] = None,
     kind: Annotated[QueryKind | None, typer.Option("--kind", help="Only of this kind.")] = None,
@@ -60,9 +60,9 @@ def list_queries(
     )
 
 
-@queries.command(epilog=EPILOG)
+@queries.command()
 def show(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query_id.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query's query_id.")],
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,
 ) -> None:
@@ -92,7 +92,7 @@ def show(
     )
 
 
-@catalog.command("list", epilog=EPILOG)
+@catalog.command("list")
 def list_orders(
     site: SiteOption = "", limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: JsonOption = False
 ) -> None:
@@ -121,9 +121,13 @@ def list_orders(
     )
 
 
-@catalog.command(epilog=EPILOG)
+@catalog.command()
 def discover(site: SiteOption = "", gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
-    """File a round of looking at the site now."""
+    """Have a worker read the site's order list into the catalogue now, instead of at the next interval.
+
+    It files an account query for it, which `order-gateway queries show` shows; while one is under way, no second
+    is filed.
+    """
     with connected(gateway) as client:
         done = client.call(client.catalog.Discover, catalog_pb2.DiscoverRequest(site=site))
     if as_json_:
@@ -138,7 +142,7 @@ def discover(site: SiteOption = "", gateway: GatewayOption = None, as_json_: Jso
     )
 
 
-@catalog.command(epilog=EPILOG)
+@catalog.command()
 def discrepancies(
     site: SiteOption = "", limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: JsonOption = False
 ) -> None:

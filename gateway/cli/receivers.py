@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(callbacks, name="callbacks", epilog=EPILOG)
 
 
-@callbacks.command("list", epilog=EPILOG)
+@callbacks.command("list")
 def list_callbacks(
     status: Annotated[CallbackStatus | None, typer.Option("--status", help="Only in this status.")] = None,
     task: Annotated[str, typer.Option("--task", help="Only of this task.")] = "",
@@ -64,9 +64,11 @@ def list_callbacks(
     )
 
 
-@callbacks.command(epilog=EPILOG)
+@callbacks.command()
 def replay(
-    callback: Annotated[str, typer.Argument(metavar="CALLBACK", help="The callback_id.")],
+    callback: Annotated[
+        str, typer.Argument(metavar="CALLBACK", help="The callback's callback_id, as `callbacks list` shows it.")
+    ],
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,
 ) -> None:
@@ -76,13 +78,16 @@ def replay(
         _print_callback(client.call(client.operations.ReplayCallback, request).callback, as_json_)
 
 
-@callbacks.command("test", epilog=EPILOG)
+@callbacks.command("test")
 def send_test(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Absolute http or https URL.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The receiver's absolute http or https URL.")],
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,
 ) -> None:
-    """File a callback of the type order.test."""
+    """Send a test callback (type order.test, no order) to an upstream's receiver.
+
+    It is sent soon, like any other callback; how it was answered is shown by `order-gateway callbacks list`.
+    """
     request = operations_pb2.SendTestCallbackRequest(url=url)
     with connected(gateway) as client:
         _print_callback(client.call(client.operations.SendTestCallback, request).callback, as_json_)

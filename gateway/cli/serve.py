@@ -2,12 +2,10 @@
 
 import typer
 
-from gateway.cli.exits import EPILOG
-
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(epilog=EPILOG)(serve)
+    app.command()(serve)
 
 
 def serve() -> None:

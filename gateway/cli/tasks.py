@@ -36,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(tasks, name="tasks", epilog=EPILOG)
 
 
-@tasks.command("list", epilog=EPILOG)
+@tasks.command("list")
 def list_tasks(
     status: StatusOption = None,
     site: SiteOption = "",
@@ -70,7 +70,7 @@ def list_tasks(
     )
 
 
-@tasks.command(epilog=EPILOG)
+@tasks.command()
 def show(task: TaskArgument, gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
     """Show one task with its reports and its history."""
     with connected(gateway) as client:
@@ -85,7 +85,7 @@ def show(task: TaskArgument, gateway: GatewayOption = None, as_json_: JsonOption
     print_table(("number", "when", "what", "who", "worker", "before", "after", "why"), event_rows(events), "no history")
 
 
-@tasks.command(epilog=EPILOG)
+@tasks.command()
 def watch(task: TaskArgument, gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
     """Follow one task until it has ended; one line for each change."""
     with connected(gateway) as client:

@@ -54,6 +54,9 @@ async def test_how_things_stand_and_what_has_happened(gateway: RunningGateway) -
     waiting = api.stream("w2", 30)
     await heartbeat_of(waiting)
     figures = await scraped(gateway)
+    while ("ordergateway_worker_silent_seconds", "w2") not in figures:
+        # The heartbeat says that the stream is open; the worker is written down by the lease attempt after it.
+        figures = await scraped(gateway)
     waiting.cancel()
     assert figures["ordergateway_tasks", "queued"] == 1
     assert figures["ordergateway_tasks", "leased"] == 1

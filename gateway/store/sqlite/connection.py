@@ -3,6 +3,7 @@
 import fcntl
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -22,15 +23,26 @@ def lock(path: Path) -> IO[str]:
     lock_path = lock_path.with_name(lock_path.name + ".lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = lock_path.open("a", encoding="ascii")
+        held = os.fdopen(os.open(lock_path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="ascii")
     except OSError as error:
         raise DatabaseUnusableError(f"{lock_path} cannot be opened ({error.strerror})") from error
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         held.close()
-        raise DatabaseUnusableError("another gateway process has it open; stop that one first") from None
+        raise DatabaseUnusableError(
+            f"another gateway process has it open{_holder(lock_path)}; stop that one first"
+        ) from None
+    with suppress(OSError):  # the number is for people; the lock holds without it
+        held.truncate(0)
+        held.write(str(os.getpid()))
+        held.flush()
     return held
+
+
+def _holder(lock_path: Path) -> str:
+    number = lock_path.read_bytes()[:20]
+    return f" (pid {number.decode()})" if number.isdigit() else ""
 
 
 def open_writer(path: Path) -> sqlite3.Connection:

@@ -130,6 +130,26 @@ async def test_a_certain_order_is_not_said_to_show_late(api: GrpcApi, commands: 
     assert "late" not in shown + refused.err
 
 
+async def test_health_counts_what_waits_for_a_person(api: GrpcApi, commands: Commands) -> None:
+    quiet = (await commands.ok("health")).out
+    assert "to decide" not in quiet
+    assert "alerts" not in quiet
+    lease = await api.take("po-1", session_id="session-that-took-po-1")
+    await api.report(lease, OrderState.ORDERED, terminal=True)
+    for name in ("po-2", "po-3"):
+        await stale(api, commands, name)
+    shown = (await commands.ok("health")).out
+    assert re.search("^to decide +2 stale, 1 needs_human; see `order-gateway decisions`", shown, re.MULTILINE)
+    assert re.search("^alerts +3 standing; see `order-gateway alerts`", shown, re.MULTILINE)
+    assert "paused_at" not in (await commands.ok("health", "--json")).out
+
+
+async def test_the_wrong_port_is_guessed(commands: Commands, gateway: RunningGateway) -> None:
+    ran = await commands.run("health", "--gateway", f"grpc://127.0.0.1:{gateway.http_port}")
+    assert ran.code == Exit.UNREACHABLE
+    assert "is this its gRPC port (31110 unless set, not the HTTP port)?" in ran.err
+
+
 async def test_a_never_leased_task_is_cancelled(api: GrpcApi, commands: Commands) -> None:
     await api.submit()
     assert (await commands.ok("cancel", "po-1", *WHY)).out == "task po-1 is now failed\n"
@@ -308,7 +328,7 @@ async def test_queries_catalogue_and_callbacks_answer(commands: Commands) -> Non
 
 
 async def test_completion_and_help(commands: Commands) -> None:
-    for words in ((), ("tasks",), ("resolve",), ("alerts",), ("restore",)):
+    for words in ((), ("tasks",), ("alerts",)):
         shown = " ".join((await commands.ok(*words, "--help")).out.split())
         for code in MEANINGS:
             assert f"{code.value} " in shown

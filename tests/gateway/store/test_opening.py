@@ -1,5 +1,6 @@
 """Opening the file: made, migrated, refused with a clear line (specification, section 8; cli: exit code 3)."""
 
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -29,6 +30,7 @@ def test_an_empty_place_gets_the_newest_schema_in_a_file_of_its_own(tmp_path: Pa
     assert pragma(path, "user_version") == len(migrations())
     assert pragma(path, "application_id") == APPLICATION_ID
     assert path.stat().st_mode & 0o777 == 0o600
+    assert path.with_name(path.name + ".lock").stat().st_mode & 0o777 == 0o600
 
 
 def test_an_empty_file_is_taken_as_a_new_database(tmp_path: Path) -> None:
@@ -161,7 +163,7 @@ async def test_a_second_process_on_the_same_file_is_refused_also_by_another_name
     code, said = await refused_start(tmp_path, gateway_db_path=str(other_name))
     database.close()
     assert code == 3, said
-    assert "another gateway process has it open" in said
+    assert f"another gateway process has it open (pid {os.getpid()}); stop that one first" in said
     open_database(other_name).close()
 
 
