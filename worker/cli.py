@@ -7,21 +7,24 @@ import signal
 import time
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from worker.checkup import ask_gateway, effective_settings
 from worker.clock import SystemClock, utc_text
+from worker.gateway_port import BAD_CREDENTIALS, Refused, Unreachable
 from worker.journal.database import JournalError, is_in_use
 from worker.journal.journal import Journal
 from worker.journal.records import Order, OrderStatus, Wish, WishStatus
 from worker.logs import configure_logging
-from worker.main import run_worker
+from worker.main import NO_SITE, run_worker
 from worker.sandbox_shop.server import run_sandbox_shop
 from worker.settings import SettingsError, WorkerSettings, load_settings
+from worker.tables import print_table, short_time
 
 T = TypeVar("T")
 
@@ -39,6 +42,7 @@ app.add_typer(journal_app, name="journal")
 app.add_typer(evidence_app, name="evidence")
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task_id.")]
+_MOMENTS = ("created_at", "updated_at", "pay_deadline")
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 out = Console()
 err = Console(stderr=True)
@@ -67,6 +71,52 @@ def _settings() -> WorkerSettings:
         return load_settings()
     except SettingsError as error:
         _fail(str(error))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"order-worker {version('order-gateway')}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """What all commands have in common."""
+
+
+@app.command()
+def config(as_json: JsonOption = False) -> None:
+    """Show every setting in effect here, and where it comes from. Tokens are never shown."""
+    rows = list(effective_settings(_settings()))
+    if as_json:
+        out.print_json(json.dumps({name: {"value": value, "from": source} for name, value, source in rows}))
+        return
+    print_table(("setting", "value", "from"), rows)
+
+
+@app.command()
+def check() -> None:
+    """Connect to the gateway with the token, and say what is wrong. Changes nothing, there or here.
+
+    Exit codes: 0 the gateway answers and takes the token; 1 it cannot be reached, or refuses; 2 a setting is wrong.
+    """
+    settings = _settings()
+    if settings.gateway is None:
+        _fail("RAKUTEN_ORDER_GATEWAY_URL is empty: there is no gateway to work for")
+    address = settings.gateway.address
+    try:
+        asyncio.run(ask_gateway(settings))
+    except Unreachable as error:
+        _fail(f"the gateway at {address} cannot be reached: {error}", ExitCode.FAULT)
+    except Refused as refusal:
+        _fail(f"{BAD_CREDENTIALS} ({refusal.reason_name}): {refusal}", ExitCode.FAULT)
+    out.print(f"the gateway at {address} answers and takes the token", highlight=False, markup=False, soft_wrap=True)
+    if not settings.sandbox_url:
+        err.print(NO_SITE, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -144,13 +194,14 @@ def sandbox(
 @app.command()
 def reclaim(
     task: TaskArgument,
-    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for the end; 0: file the wish and go.")] = 1800,
+    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for the end; 0: file the request and go.")] = 1800,
 ) -> None:
     """Take a stale task again: verify on the site whether it was ordered, and go on only if it was not.
 
-    The wish is handed to the worker that runs on this journal; what it does is shown here. Filing it twice is one wish.
+    The request goes to the worker that runs on this journal; what it does is shown here. Asked again while one is open,
+    it is the same request.
 
-    Exit codes: 0 the task succeeded (or --wait 0: the wish is filed); 2 no journal or wrong setting; 3 it needs a
+    Exit codes: 0 the task succeeded (or --wait 0: the request is filed); 2 no journal or wrong setting; 3 it needs a
     human; 4 it failed, nothing was bought; 5 the gateway refused (not stale, unknown); 6 the worker or the lease ended
     on the way; 7 not over yet when --wait was up.
     """
@@ -159,10 +210,16 @@ def reclaim(
 
 
 async def _reclaim(path: Path, journal: Journal, task_id: str, wait: float) -> ExitCode:
+    before = await journal.last_wish(task_id)
     number = await journal.file_wish(task_id)
-    out.print(f"wish {number}: reclaim {task_id}", highlight=False)
+    out.print(f"request {number}: reclaim {task_id}", highlight=False, markup=False, soft_wrap=True)
+    if before is not None:
+        words = "was filed before and is still open" if before.id == number else f"ran before: {before.status}"
+        out.print(
+            f"  request {before.id} {words}; {before.note}".rstrip("; "), highlight=False, markup=False, soft_wrap=True
+        )
     if not is_in_use(path):
-        err.print("no worker runs on this journal; the wish waits until one is started", style="yellow")
+        err.print("no worker runs on this journal; the request waits until one is started", style="yellow")
     deadline = time.monotonic() + wait
     known = await journal.order(task_id)
     seen = (await journal.transitions(task_id))[-1].id if known else 0
@@ -170,7 +227,7 @@ async def _reclaim(path: Path, journal: Journal, task_id: str, wait: float) -> E
     while True:
         wish = await journal.wish(number)
         if wish is None:
-            raise LookupError(f"wish {number} is gone")
+            raise LookupError(f"request {number} is gone")
         seen = await _show_progress(journal, task_id, seen)
         if wish.note and wish.note != note:
             note = wish.note
@@ -178,7 +235,13 @@ async def _reclaim(path: Path, journal: Journal, task_id: str, wait: float) -> E
         if not wish.status.is_open:
             return await _wish_code(journal, wish)
         if time.monotonic() >= deadline:
-            return ExitCode.STILL_WAITING if wait else ExitCode.DONE
+            if not wait:
+                return ExitCode.DONE
+            words = (
+                f"request {number} is {wish.status} after {wait:g} s, and stays open; the same command follows it again"
+            )
+            err.print(words, highlight=False, markup=False, soft_wrap=True)
+            return ExitCode.STILL_WAITING
         await asyncio.sleep(0.3)
 
 
@@ -187,7 +250,9 @@ async def _show_progress(journal: Journal, task_id: str, seen: int) -> int:
         if entry.id > seen:
             seen = entry.id
             words = " ".join(part for part in (entry.event, entry.detail and f"({entry.detail})") if part)
-            out.print(f"  {utc_text(entry.at)}  {entry.to_state:<17} {words}", highlight=False, markup=False)
+            out.print(
+                f"  {short_time(utc_text(entry.at))}  {entry.to_state:<17} {words}", highlight=False, markup=False
+            )
     return seen
 
 
@@ -210,14 +275,21 @@ def journal_list(
     if as_json:
         out.print_json(json.dumps([_order_fields(order) for order in orders], ensure_ascii=False))
         return
-    table = Table("task", "site", "status", "state", "order number", "yen", "updated", box=None)
-    for order in orders:
-        yen = "" if order.payable_yen is None else str(order.payable_yen)
-        number = order.site_order_id or ""
-        table.add_row(
-            order.task_id, order.site, order.status, order.state, number, yen, utc_text(order.updated_at)[:19] + "Z"
-        )
-    out.print(table)
+    print_table(
+        ("task", "site", "status", "state", "order number", "yen", "updated"),
+        (
+            (
+                order.task_id,
+                order.site,
+                order.status,
+                order.state,
+                order.site_order_id,
+                order.payable_yen,
+                short_time(utc_text(order.updated_at)),
+            )
+            for order in orders
+        ),
+    )
 
 
 @journal_app.command("show")
@@ -231,15 +303,13 @@ def journal_show(task: TaskArgument, as_json: JsonOption = False) -> None:
         return
     for name, value in shown["order"].items():
         if value not in (None, ""):
-            out.print(f"{name:<16} {value}", highlight=False, markup=False, soft_wrap=True)
-    history = Table("when", "what", "state", "status", "evidence", "words", box=None)
-    for entry in shown["history"]:
-        history.add_row(*(str(value or "") for value in entry.values()))
-    out.print("\nhistory", history)
-    reports = Table("sequence", "state", "ends as", "gateway", box=None)
-    for report in shown["reports"]:
-        reports.add_row(*(str(value or "") for value in report.values()))
-    out.print("\nreports", reports)
+            words = short_time(str(value)) if name in _MOMENTS else value
+            out.print(f"{name:<16} {words}", highlight=False, markup=False, soft_wrap=True)
+    out.print("\nhistory")
+    history = ((short_time(entry["at"]), *list(entry.values())[1:]) for entry in shown["history"])
+    print_table(("when", "what", "state", "status", "evidence", "words"), history)
+    out.print("\nreports")
+    print_table(("sequence", "state", "ends as", "gateway"), (report.values() for report in shown["reports"]))
 
 
 async def _show(journal: Journal, task_id: str) -> dict[str, Any] | None:
@@ -291,8 +361,13 @@ def _order_fields(order: Order) -> dict[str, object]:
 
 @evidence_app.command("list")
 def evidence_list(task: TaskArgument, as_json: JsonOption = False) -> None:
-    """The evidence files of a task, with their sizes and whether they still are what was written."""
+    """The evidence files of a task, with their sizes and whether they still are what was written.
+
+    Exit code 2 if the journal does not know the task.
+    """
     settings = _settings()
+    if _in_journal(settings, lambda journal: journal.order(task)) is None:
+        _fail(f"the journal does not know the task {task}")
     files = _in_journal(settings, lambda journal: journal.evidence(task))
     rows = [
         {"path": str(settings.evidence_dir / file.path), "bytes": file.size, "sha256": file.sha256}
@@ -302,10 +377,9 @@ def evidence_list(task: TaskArgument, as_json: JsonOption = False) -> None:
     if as_json:
         out.print_json(json.dumps(rows, ensure_ascii=False))
         return
-    table = Table("file", "bytes", "intact", box=None)
-    for row in rows:
-        table.add_row(str(row["path"]), str(row["bytes"]), "yes" if row["intact"] else "NO")
-    out.print(table)
+    print_table(
+        ("file", "bytes", "intact"), ((row["path"], row["bytes"], "yes" if row["intact"] else "NO") for row in rows)
+    )
 
 
 def _is_intact(path: Path, sha256: str) -> bool:

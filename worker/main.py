@@ -32,6 +32,10 @@ log = logging.getLogger(__name__)
 
 # SIGTERM to the end of the process: 10 s, of which this much for the order in hand and the last reports.
 STOP_SECONDS = 7.0
+NO_SITE = (
+    "no site can order here, so no order will be taken: the Rakuten adapter is not implemented; set "
+    "RAKUTEN_SANDBOX_URL to try the worker, or add an adapter (CONTRIBUTING.md)"
+)
 SCREENSHOT_SECONDS = 10.0
 SCRAPER_SECONDS = 30.0
 
@@ -143,10 +147,7 @@ async def run_worker(
             },
         )
         if not sites_that_can_order(sites):
-            log.warning(
-                "no site can order here, so no order will be taken: the Rakuten adapter is not implemented; set "
-                "RAKUTEN_SANDBOX_URL to try the worker, or add an adapter (CONTRIBUTING.md)"
-            )
+            log.warning(NO_SITE)
         if settings.metrics_textfile is not None:
             metrics = MetricsFile(settings.metrics_textfile, journal, disk, clock)
             stack.push_async_callback(metrics.close)

@@ -21,11 +21,8 @@ async def pay(run: OrderRun, intent: Intent) -> None:
     """Always raises EndOrderError: paying is the last step. Raises LeaseLostError before anything was paid."""
     number = run.site_order_id
     if run.recovered or number is None:
-        why = (
-            "the order was recovered, and a recovered run never pays"
-            if run.recovered
-            else "the site told no order number"
-        )
+        recovered = "the order was recovered, and a recovered run never pays"
+        why = recovered if run.recovered else "the site told no order number"
         which = "the order" if number is None else f"order {number}"
         raise needs_human(f"{why}: pay {which} on the site by hand, then resolve the task")
     run.stage = Step.PAYMENT

@@ -7,13 +7,17 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from pathlib import Path
 
+import grpc
 import psutil
 import pytest
+from ordergateway.v1 import errors_pb2
 from typer.testing import CliRunner
 
 from tests.worker.conftest import Bench
+from tests.worker.scripted_gateway import Refusal
 from worker.cli import app
 
 COMMAND = str(Path(sys.executable).with_name("order-worker"))
@@ -126,14 +130,20 @@ async def test_reclaim_shows_what_comes_of_it_and_says_it_in_its_exit_code(bench
         assert code == 3
         assert "verified: not ordered" in output
         assert "needs_human, ordered" in output
-        assert (await call(bench, "reclaim", "po-8"))[0] == 4
+        code, output, _ = await call(bench, "reclaim", "po-8")
+        assert code == 4
+        assert "before" not in output
+        _, output, _ = await call(bench, "reclaim", "po-8")
+        assert "request 2 ran before: done; failed, created: malformed intent" in output
         code, output, _ = await call(bench, "reclaim", "po-404")
         assert code == 5
         assert "TASK_NOT_FOUND" in output
 
     code, _, errors = await call(bench, "reclaim", "po-7", "--wait", "0.1")
     assert code == 7
-    assert "no worker runs on this journal" in errors
+    assert "no worker runs on this journal; the request waits until one is started" in errors
+    assert "request 5 is waiting after 0.1 s, and stays open" in errors
+    assert "request 5 was filed before and is still open" in (await call(bench, "reclaim", "po-7", "--wait", "0"))[1]
 
 
 async def test_reclaim_without_a_journal_says_what_to_do(bench: Bench) -> None:
@@ -163,7 +173,54 @@ async def test_journal_and_evidence_can_be_looked_at_beside_the_running_worker(b
     assert shown["order"]["clicked"]
     assert [report["outcome"] for report in shown["reports"]] == ["accepted"] * 6
     assert [file["path"] for file in files if not file["intact"]] == ["evidence/po-1/05-payment.html"]
-    assert (await call(bench, "journal", "show", "po-2"))[0] == 2
+    for unknown in (("journal", "show"), ("evidence", "list")):
+        code, _, errors = await call(bench, *unknown, "po-2")
+        assert (code, errors) == (2, "order-worker: the journal does not know the task po-2\n")
+    narrow = {"COLUMNS": "80"}
+    _, output, _ = await call(bench, "journal", "list", **narrow)
+    assert listed["site_order_id"] in output
+    assert f"{listed['updated_at'][:19].replace('T', ' ')}Z" in output
+    _, output, _ = await call(bench, "journal", "show", "po-1", **narrow)
+    assert "…" not in output
+    for entry in shown["history"]:
+        assert f"{entry['at'][:19].replace('T', ' ')}Z" in output
+        assert (entry["evidence_ref"] or "") in output
+
+
+async def test_check_says_in_words_what_is_wrong_between_worker_and_gateway(bench: Bench) -> None:
+    code, output, errors = await call(bench, "check")
+    assert (code, output, errors) == (0, f"the gateway at {bench.target} answers and takes the token\n", "")
+    assert "no site can order here" in (await call(bench, "check", RAKUTEN_SANDBOX_URL=""))[2]
+    bench.gateway.script["RenewLease"] = [
+        Refusal(grpc.StatusCode.UNAUTHENTICATED, errors_pb2.ERROR_REASON_UNAUTHENTICATED)
+    ]
+    for settings, words in (
+        ({}, "does not accept the token, check RAKUTEN_WORKER_TOKEN"),
+        ({"RAKUTEN_ORDER_GATEWAY_URL": "grpc://127.0.0.1:1"}, "the gateway at 127.0.0.1:1 cannot be reached"),
+        ({"RAKUTEN_ORDER_GATEWAY_URL": f"grpcs://{bench.target}"}, "is TLS on at the gateway?"),
+    ):
+        code, output, errors = await call(bench, "check", **settings)
+        assert (code, output) == (1, ""), errors
+        assert words in errors
+    assert (await call(bench, "check", RAKUTEN_ORDER_GATEWAY_URL=""))[0] == 2
+
+
+async def test_config_shows_what_is_in_effect_but_no_secret(bench: Bench) -> None:
+    (bench.folder / ".env").write_text("RAKUTEN_WORKER_ID=local-01\nRAKUTEN_SCRAPER_TOKEN=another-secret\n")
+    scraper = {"RAKUTEN_SCRAPER_BASE_URL": "https://me:my-secret@scraper.example"}
+    code, output, _ = await call(bench, "config", "--json", **scraper)
+    assert code == 0
+    shown = json.loads(output)
+    assert shown["RAKUTEN_WORKER_ID"] == {"value": "local-01", "from": ".env"}
+    assert shown["RAKUTEN_WORKER_TOKEN"] == {"value": "(set)", "from": "environment"}
+    assert shown["RAKUTEN_LEASE_WAIT_SECONDS"] == {"value": "30", "from": "default"}
+    assert shown["RAKUTEN_SCRAPER_BASE_URL"]["value"] == "https://(set)@scraper.example"
+    assert "-secret" not in output
+    assert "local-01" in (await call(bench, "config"))[1]
+
+
+async def test_the_version_is_told(bench: Bench) -> None:
+    assert await call(bench, "--version") == (0, f"order-worker {version('order-gateway')}\n", "")
 
 
 async def test_the_sandbox_shop_runs_until_it_is_stopped(bench: Bench) -> None:
@@ -176,7 +233,9 @@ async def test_the_sandbox_shop_runs_until_it_is_stopped(bench: Bench) -> None:
     assert shop.returncode == 0
 
 
-@pytest.mark.parametrize("command", ["", "run", "sandbox", "reclaim", "journal", "journal list", "evidence list"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "sandbox", "reclaim", "journal", "journal list", "evidence list", "check", "config"]
+)
 def test_help_explains_every_command(command: str) -> None:
     shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0

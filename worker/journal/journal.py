@@ -354,6 +354,13 @@ class Journal:
         row = await self._database.row("SELECT * FROM reclaim_wishes WHERE id = ?", (number,))
         return None if row is None else _wish(row)
 
+    async def last_wish(self, task_id: str) -> Wish | None:
+        """The newest wish for a task."""
+        row = await self._database.row(
+            "SELECT * FROM reclaim_wishes WHERE task_id = ? ORDER BY id DESC LIMIT 1", (task_id,)
+        )
+        return None if row is None else _wish(row)
+
     async def next_wish(self) -> Wish | None:
         """The oldest wish that waits."""
         row = await self._database.row("SELECT * FROM reclaim_wishes WHERE status = 'waiting' ORDER BY id LIMIT 1")
@@ -370,7 +377,7 @@ class Journal:
         """At start: a wish in the hand of a process that is gone is over; whoever filed it decides again."""
         await self._statement(
             "UPDATE reclaim_wishes SET status = 'interrupted', note = ?, updated_at = ? WHERE status = 'taken'",
-            ("the worker ended while it was executing this wish", utc_text(self._clock.now())),
+            ("the worker ended while it was executing this request", utc_text(self._clock.now())),
         )
 
     async def _statement(self, sql: str, parameters: Iterable[Any]) -> int:
