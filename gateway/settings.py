@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from gateway.api.tokens import RESERVED, looks_named, split_token
 from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.catalog import CatalogPolicy
 from gateway.domain.fields import callback_url
@@ -43,6 +44,9 @@ def _strong(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         text = secret.get_secret_value()
         if not text.isascii() or not text.isprintable() or " " in text:
             raise ValueError("a token must be of printable ASCII characters without spaces")
+        name, _ = split_token(text)
+        if name in RESERVED:
+            raise ValueError(f"the name {name} is the gateway's own; name a token after who uses it")
     return secrets
 
 
@@ -153,7 +157,12 @@ class Settings(BaseSettings):
     callback_allowed_hosts: HostNames = Field(
         (), description="Hosts that callbacks may be sent to, comma-separated. Empty: any but link-local and metadata."
     )
-    api_token: Tokens = Field((), description="Tokens for every role, comma-separated for rotation.")
+    api_token: Tokens = Field(
+        (),
+        description="Tokens for every role, comma-separated for rotation. Each is a secret, or name=secret (name: "
+        "a-z 0-9 _ -, first a letter, up to 32; secret: 16 characters or more), and the name then says in the "
+        "history who it was. The other lists of tokens are written the same way.",
+    )
     upstream_token: Tokens = Field((), description="Tokens for upstream services.")
     worker_token: Tokens = Field((), description="Tokens for workers.")
     operator_token: Tokens = Field((), description="Tokens for operators.")
@@ -237,6 +246,12 @@ class Settings(BaseSettings):
             told.append(f"{PREFIX}PERMIT_SETTLE_SECONDS is below 600: a shop's order list may lag about ten minutes")
         if not self.callback_secret:
             told.append(f"callbacks are not signed: set {PREFIX}CALLBACK_SECRET so that receivers can tell who calls")
+        told += [
+            f"{PREFIX}{field.upper()}: a token that looks like name=secret is taken whole, as its secret has fewer "
+            "than 16 characters or its name more than 32"
+            for field in ("api_token", "upstream_token", "worker_token", "operator_token")
+            if any(looks_named(secret.get_secret_value()) for secret in getattr(self, field))
+        ]
         if not self.has_token:
             told.append("no token is set: everybody on this machine may do everything; set RAKUTEN_API_TOKEN")
         elif self.gateway_tls_cert is None and not is_loopback(self.gateway_host):

@@ -16,6 +16,7 @@ from worker.logs import LogFormat
 PREFIX = "RAKUTEN_"
 DEFAULT_GRPC_PORT = 31110
 _WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_NAMED_TOKEN = re.compile(r"[a-z][a-z0-9_-]{0,31}=([!-~]{16,})")
 _PLAIN_SCHEMES = ("grpc", "http")
 _TLS_SCHEMES = ("grpcs", "https")
 
@@ -40,7 +41,15 @@ def _first_token(value: object) -> object:
     return token
 
 
+def _secret_of_first_token(value: object) -> object:
+    """A gateway's token may be given as `name=secret`; the name is the gateway's affair and is not sent."""
+    token = _first_token(value)
+    named = _NAMED_TOKEN.fullmatch(token) if isinstance(token, str) else None
+    return token if named is None else named[1]
+
+
 Token = Annotated[SecretStr | None, BeforeValidator(_first_token)]
+GatewayToken = Annotated[SecretStr | None, BeforeValidator(_secret_of_first_token)]
 
 
 class GatewayTarget:
@@ -96,8 +105,8 @@ class WorkerSettings(BaseSettings):
         description="The journal: the authority on what was done. One worker process a file, held by a lock beside it.",
     )
     evidence_dir: Path = Field(Path("data/evidence"), description="Where pages and screenshots are kept.")
-    worker_token: Token = Field(None, description="Bearer token for the gateway, worker role.")
-    api_token: Token = Field(
+    worker_token: GatewayToken = Field(None, description="Bearer token for the gateway, worker role.")
+    api_token: GatewayToken = Field(
         None,
         description="Bearer token for the gateway where RAKUTEN_WORKER_TOKEN is not set; of a comma-separated list "
         "the first one is sent.",

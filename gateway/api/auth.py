@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from gateway.api.tokens import split_token
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 
 _SCHEME: Final = "bearer "
@@ -38,11 +39,11 @@ class Authenticator:
     """Knows the tokens. Several for one role are valid at once, so that they can be rotated."""
 
     def __init__(self, tokens: Mapping[str, tuple[frozenset[Role], Sequence[str]]]) -> None:
-        """`tokens`: identity name to its roles and its valid tokens."""
+        """`tokens`: identity name to its roles and its valid tokens; a token `name=secret` brings its own name."""
         self._known = [
-            (secret.encode(), Identity(name if number == 0 else f"{name}#{number + 1}", roles))
-            for name, (roles, secrets) in tokens.items()
-            for number, secret in enumerate(secrets)
+            (secret.encode(), Identity(own_name or (name if number == 0 else f"{name}#{number + 1}"), roles))
+            for name, (roles, configured) in tokens.items()
+            for number, (own_name, secret) in enumerate(map(split_token, configured))
         ]
 
     @property

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from gateway.api.tokens import split_token
 from gateway.settings import PREFIX, Port, SettingsError, is_loopback, line_of
 
 _DEFAULT_PORT = 31110
@@ -14,10 +15,10 @@ _TLS = {"grpc": False, "http": False, "grpcs": True, "https": True}
 
 
 def _first(value: object) -> object:
-    """Of a list kept for rotation the first token is shown to the gateway."""
+    """Of a list kept for rotation the first token is shown to the gateway, without the name that it may have."""
     if not isinstance(value, str):
         return value
-    return next((part.strip() for part in value.split(",") if part.strip()), None)
+    return next((split_token(part.strip())[1] for part in value.split(",") if part.strip()), None)
 
 
 Token = Annotated[SecretStr | None, BeforeValidator(_first)]

@@ -109,6 +109,15 @@ def test_a_token_is_not_sent_in_plain_text_to_another_host(monkeypatch: pytest.M
         load(monkeypatch, SCRAPER_BASE_URL="http://scraper.example:31107")
 
 
+def test_the_name_of_a_token_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = load(monkeypatch, WORKER_TOKEN="w1=s3cret-of-16-chars==,next").token
+    assert token is not None
+    assert token.get_secret_value() == "s3cret-of-16-chars=="
+    token = load(monkeypatch, WORKER_TOKEN="c2VjcmV0LW9mLWEtdG9rZW4==").token
+    assert token is not None
+    assert token.get_secret_value() == "c2VjcmV0LW9mLWEtdG9rZW4=="
+
+
 def test_the_first_token_of_a_list_is_sent_and_none_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load(monkeypatch, API_TOKEN=" new-secret , old-secret")
     assert settings.token is not None

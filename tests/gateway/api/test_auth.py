@@ -138,6 +138,43 @@ def test_the_scheme_s_case_and_spaces_do_not_matter(value: str) -> None:
     assert Authenticator({"api": (EVERY_ROLE, ["secret"])}).identify(value).name == "api"
 
 
+SECRET = "s3cret-of-16-chars"
+
+
+@pytest.mark.parametrize(
+    ("configured", "sent", "name"),
+    [
+        (f"alice={SECRET}", SECRET, "alice"),
+        (f"a1_-={SECRET}==", f"{SECRET}==", "a1_-"),
+        (f"{'a' * 32}={SECRET}", SECRET, "a" * 32),
+        (f"{'a' * 33}={SECRET}", f"{'a' * 33}={SECRET}", "operator"),
+        (f"Alice={SECRET}", f"Alice={SECRET}", "operator"),
+        (f"1st={SECRET}", f"1st={SECRET}", "operator"),
+        ("alice=fifteen-letters", "alice=fifteen-letters", "operator"),
+        ("c2VjcmV0LW9mLWEtdG9rZW4==", "c2VjcmV0LW9mLWEtdG9rZW4==", "operator"),
+    ],
+)
+def test_a_token_may_have_a_name(configured: str, sent: str, name: str) -> None:
+    roles = frozenset({Role.OPERATOR})
+    authenticator = Authenticator({"operator": (roles, [configured, "second"])})
+    found = authenticator.identify(f"Bearer {sent}")
+    assert (found.name, found.roles) == (name, roles)
+    assert authenticator.identify("Bearer second").name == "operator#2"
+    if sent != configured:
+        with pytest.raises(RefusedError):
+            authenticator.identify(f"Bearer {configured}")
+
+
+def test_a_name_of_the_gateway_s_own_is_refused_and_a_short_secret_is_warned_of() -> None:
+    with pytest.raises(ValueError, match="the name gateway is the gateway's own") as refusal:
+        Settings(_env_file=None, operator_token=(f"gateway={SECRET}",))  # type: ignore[call-arg,arg-type]
+    assert SECRET not in str(refusal.value)
+    settings = Settings(_env_file=None, operator_token=("alice=short",))  # type: ignore[call-arg,arg-type]
+    (line,) = [line for line in settings.unusual() if "looks like name=secret" in line]
+    assert line.startswith("RAKUTEN_OPERATOR_TOKEN: ")
+    assert "short" not in line
+
+
 def test_without_any_token_everybody_is_let_in() -> None:
     assert Authenticator({"api": (EVERY_ROLE, [])}).identify(None) is OPEN
 

@@ -266,6 +266,16 @@ async def test_a_token_opens_and_none_or_a_wrong_one_does_not(tmp_path: Path, mo
         assert "plain text" in plain.err
 
 
+async def test_a_named_token_shows_in_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = "alice=s3cret-of-16-chars"
+    async with running_gateway(tmp_path, operator_token=named) as gateway:
+        alice = Commands({"RAKUTEN_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}", "RAKUTEN_OPERATOR_TOKEN": named})
+        await alice.ok("pause", *WHY)
+        (event,) = (await alice.ok("events", "--kind", "pause", "--json")).json["events"]
+        assert event["actor"] == "alice"
+
+
 async def test_backup_and_restore(api: GrpcApi, commands: Commands, gateway: RunningGateway, tmp_path: Path) -> None:
     await api.submit("po-1")
     made = (await commands.ok("backup", "--json")).json
