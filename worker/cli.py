@@ -231,7 +231,7 @@ async def _reclaim(path: Path, journal: Journal, task_id: str, wait: float) -> E
         seen = await _show_progress(journal, task_id, seen)
         if wish.note and wish.note != note:
             note = wish.note
-            out.print(f"  {wish.status}: {note}", highlight=False, markup=False)
+            out.print(f"  {wish.status}: {note}", highlight=False, markup=False, soft_wrap=True)
         if not wish.status.is_open:
             return await _wish_code(journal, wish)
         if time.monotonic() >= deadline:
