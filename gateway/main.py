@@ -87,7 +87,7 @@ async def run_gateway(
 
     Raises SettingsError (unreadable TLS files, address in use), DatabaseUnusableError, FatalStoreError.
     """
-    certificates = _certificates(settings)
+    certificates = certificates_of(settings)
     policy = settings.policy()
     query_policy, catalog_policy = settings.query_policy(), settings.catalog_policy()
     hub, metrics, tracing = Hub(), Metrics(), tracing or set_up_tracing()
@@ -216,7 +216,8 @@ def _authenticator(settings: Settings) -> Authenticator:
     )
 
 
-def _certificates(settings: Settings) -> Certificates | None:
+def certificates_of(settings: Settings) -> Certificates | None:
+    """Read the TLS files; None where none are set. Raises SettingsError."""
     if settings.gateway_tls_cert is None or settings.gateway_tls_key is None:
         return None
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.settings import CommandSettings
+from gateway.cli.strays import OF_THE_WORKER
 from gateway.settings import Settings
 from worker.settings import WorkerSettings
 
@@ -36,6 +37,11 @@ def test_every_setting_is_shown_once_with_its_meaning() -> None:
     names = [f"RAKUTEN_{name.upper()}" for name in fields]
     assert sorted(re.findall(r"RAKUTEN_[A-Z_]+(?==)", EXAMPLE)) == sorted(names)
     assert re.findall(r"\n\n#RAKUTEN_\w+", EXAMPLE) == [], "a setting without a meaning"
+
+
+def test_the_gateway_knows_which_names_are_the_worker_s() -> None:
+    others = Settings.model_fields.keys() | CommandSettings.model_fields.keys()
+    assert WorkerSettings.model_fields.keys() - others == OF_THE_WORKER
 
 
 def test_taking_the_comment_signs_off_changes_nothing() -> None:

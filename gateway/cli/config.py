@@ -13,6 +13,7 @@ from gateway.cli.exits import CommandError, Exit
 from gateway.cli.options import JsonOption
 from gateway.cli.output import print_json, print_table
 from gateway.cli.settings import load_command_settings
+from gateway.cli.strays import stray_settings
 from gateway.settings import PREFIX, SettingsError, load_settings
 
 
@@ -22,11 +23,21 @@ def add_to(app: typer.Typer) -> None:
 
 
 def config(as_json_: JsonOption = False) -> None:
-    """Show every setting in effect here, and where it comes from. Tokens are never shown."""
+    """Show every setting in effect here, and where it comes from. Tokens are never shown.
+
+    Nonsense is refused as `serve` refuses it; what works but is probably not meant goes to standard error.
+    """
+    # The servers take long to load, and no other command needs them.
+    from gateway.main import certificates_of  # noqa: PLC0415
+
     try:
-        shown = dict(_settings(load_command_settings())) | dict(_settings(load_settings()))
+        settings = load_settings()
+        certificates_of(settings)
+        shown = dict(_settings(load_command_settings())) | dict(_settings(settings))
     except SettingsError as error:
         raise CommandError(str(error), Exit.USAGE) from error
+    for line in (*stray_settings(), *settings.unusual()):
+        typer.echo(f"order-gateway: warning: {line}", err=True)
     if as_json_:
         print_json({name: {"value": value, "from": source} for name, (value, source) in shown.items()})
     else:
@@ -34,7 +45,7 @@ def config(as_json_: JsonOption = False) -> None:
 
 
 def _settings(settings: BaseSettings) -> Iterator[tuple[str, tuple[str, str]]]:
-    environment = {name.upper() for name in os.environ}
+    environment = {name.upper() for name, value in os.environ.items() if value}
     in_file = {name.upper() for name in DotEnvSettingsSource(type(settings)).env_vars}
     for field in type(settings).model_fields:
         name = f"{PREFIX}{field.upper()}"

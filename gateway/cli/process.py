@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import resource
 import signal
 
@@ -9,10 +10,13 @@ import typer
 import uvloop
 
 from gateway.cli.exits import CommandError, Exit
+from gateway.cli.strays import stray_settings
 from gateway.logs import set_up_logs
 from gateway.main import FatalStoreError, Ports, run_gateway
 from gateway.settings import Settings, SettingsError, load_settings
 from gateway.store.sqlite.schema import DatabaseUnusableError
+
+_log = logging.getLogger(__name__)
 
 
 def run_until_signal() -> None:
@@ -20,6 +24,8 @@ def run_until_signal() -> None:
     try:
         settings = load_settings()
         set_up_logs(settings.log_format, settings.log_level)
+        for line in stray_settings():
+            _log.warning("%s", line)
         _allow_many_connections()
         # The same loop in C: an eighth less work a call (docs/benchmarks.md).
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

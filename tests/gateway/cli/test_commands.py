@@ -13,6 +13,7 @@ from gateway.domain.states import OrderState, TaskStatus
 from tests.gateway.cli.command import Commands
 from tests.gateway.support.grpc_api import GrpcApi
 from tests.gateway.support.in_process import RunningGateway, running_gateway
+from tests.gateway.support.process import gateway_process
 
 WHY = ("--reason", "looked at the site")
 
@@ -327,6 +328,35 @@ async def test_config_shows_where_each_value_comes_from_and_no_secret(commands: 
     broken = await Commands({**commands.environment, "RAKUTEN_LEASE_TTL_SECONDS": "soon"}).run("config")
     assert broken.code == Exit.USAGE
     assert "RAKUTEN_LEASE_TTL_SECONDS" in broken.err
+
+
+async def test_config_takes_an_empty_value_as_none_and_tells_of_misspelt_names(
+    commands: Commands, tmp_path: Path
+) -> None:
+    (tmp_path / "shell" / ".env").write_text("RAKUTEN_SITES=sandbox\nRAKUTEN_LEASE_TTL_SECOND=9\nRAKUTEN_WORKER_ID=w\n")
+    here = Commands({**commands.environment, "RAKUTEN_SITES": "", "RAKUTEN_OPERATOR_TOKN": "s", "RAKUTEN_QQQQ": "1"})
+    ran = await here.ok("config", "--json")
+    assert ran.json["RAKUTEN_SITES"] == {"value": "sandbox", "from": ".env"}
+    assert ran.err.count("is no setting") == 3
+    assert (
+        "RAKUTEN_LEASE_TTL_SECOND in .env is no setting and is ignored; is RAKUTEN_LEASE_TTL_SECONDS meant" in ran.err
+    )
+    assert "RAKUTEN_OPERATOR_TOKN in the environment" in ran.err
+    assert "is RAKUTEN_OPERATOR_TOKEN meant?" in ran.err
+    assert "RAKUTEN_QQQQ in the environment is no setting and is ignored\n" in ran.err
+    assert "callbacks are not signed" in ran.err
+
+
+async def test_config_refuses_what_serve_refuses(commands: Commands) -> None:
+    tls = {"RAKUTEN_GATEWAY_TLS_CERT": "none.pem", "RAKUTEN_GATEWAY_TLS_KEY": "none.key"}
+    ran = await Commands({**commands.environment, **tls}).run("config")
+    assert (ran.code, ran.out) == (Exit.USAGE, "")
+    assert "RAKUTEN_GATEWAY_TLS_CERT" in ran.err
+
+
+async def test_a_misspelt_setting_is_told_at_start(tmp_path: Path) -> None:
+    async with gateway_process(tmp_path, lease_ttl_second="9") as running:
+        assert "is RAKUTEN_LEASE_TTL_SECONDS meant?" in running.log
 
 
 async def test_queries_catalogue_and_callbacks_answer(commands: Commands) -> None:
