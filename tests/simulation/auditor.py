@@ -334,6 +334,8 @@ class Auditor:
         if lease is None:
             self.broken(f"{task_id}: {what} by {worker.name} without a lease")
             return
+        if lease.journal_id != worker.journal_id:
+            self.broken(f"{task_id}: {worker.name} acts under a lease of another journal")
         lease.writers.add(worker.name)
         if len(lease.writers) > 1:
             self.broken(f"{task_id}: {' and '.join(sorted(lease.writers))} act under one lease")

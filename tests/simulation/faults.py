@@ -34,6 +34,9 @@ class Theme:
     gap: float = 10.0
     strikes: tuple[str, ...] = ()
     workers: int = 1
+    tasks: int = 2
+    cut: float = 0.0
+    shop_after_click: Weather | None = None
 
 
 _BEFORE_THE_CLICK = (_C.ACKNOWLEDGED, _C.CART_ADDED, _C.CART_CHECKED, _C.CONFIRMED)
@@ -41,21 +44,38 @@ _AT_THE_CLICK = (_C.CONFIRMED, _C.PERMITTED, _C.PERMITTED, _C.CLICK_RECORDED)
 _SLOW_ANSWERS = Weather(slow=0.7, longest=9.0)
 
 THEMES = (
-    Theme("a late click", _AT_THE_CLICK, (2.0, 16.0), gateway=Weather(slow=0.7, longest=4.5)),
+    Theme(
+        "a late click",
+        (_C.PERMITTED, _C.CLICK_RECORDED),
+        (7.0, 13.0),
+        gateway=Weather(slow=0.9, longest=4.5),
+        tasks=4,
+    ),
     Theme("a pause of a lease's length", (*_BEFORE_THE_CLICK, _C.PERMITTED), (33.0, 50.0), gateway=_SLOW_ANSWERS),
+    Theme("frozen, then out of reach", _BEFORE_THE_CLICK, (26.0, 46.0), gateway=_SLOW_ANSWERS, cut=40.0),
     Theme("the first worker comes back", (*_BEFORE_THE_CLICK, _C.PERMITTED), (45.0, 90.0), person_gap=5.0, workers=2),
-    Theme("a clock that is set", _BEFORE_THE_CLICK, (33.0, 60.0), strikes=("step_clock",), gap=4.0),
+    Theme("a clock that is set", _BEFORE_THE_CLICK, (33.0, 60.0), strikes=("set_back",), gap=4.0, cut=40.0),
     Theme("power lost at the click", _AT_THE_CLICK, person_gap=6.0, strikes=("crash_worker",), gap=25.0),
     Theme("another journal", _AT_THE_CLICK, person_gap=6.0, workers=2, gap=25.0),
-    Theme("a bad shop", shop=Weather(slow=0.3, lost_request=0.1, lost_answer=0.3, longest=12.0)),
+    Theme("a bad shop", shop=Weather(slow=0.2, lost_request=0.02, lost_answer=0.1, longest=12.0)),
+    Theme(
+        "no answer to the click",
+        shop_after_click=Weather(lost_request=0.2, lost_answer=0.6),
+        checkpoints=_AT_THE_CLICK,
+        person_gap=6.0,
+        gap=25.0,
+    ),
     Theme("a busy account", shop=Weather(slow=0.8, longest=3.0), strikes=("fill_cart",), gap=3.0),
+    Theme("a pause", (_C.CONFIRMED,), (0.5, 4.0), strikes=("pause",), gap=3.0, person_gap=1_000.0, tasks=4),
+    Theme("a lease in no hand", (_C.LEASED,), (4.0, 15.0), person_gap=15.0, gap=25.0, workers=2, tasks=4),
     Theme(
         "broken streams",
-        gateway=Weather(slow=0.4, lost_request=0.05, lost_answer=0.15, duplicate=0.2, longest=6.0),
-        slow_disk=0.5,
+        (_C.LEASED,),
+        gateway=Weather(slow=0.4, lost_answer=0.35, duplicate=0.1, longest=3.0),
+        slow_disk=0.4,
         strikes=("cut_briefly",),
         gap=4.0,
-        workers=2,
+        tasks=4,
     ),
 )  # fmt: skip
 
@@ -104,6 +124,8 @@ class Faults:
             if link.name.startswith("worker"):
                 link.weather = weather
         self._gateway.disk.slow = theme.slow_disk
+        for worker in self._workers:
+            worker.cut_there, worker.shop_after_click = theme.cut, theme.shop_after_click
         self._gap = theme.gap
         self.known += [getattr(self, f"_{name}") for name in theme.strikes for _ in range(3)]
 
@@ -154,7 +176,7 @@ class Faults:
         for machine in (self._gateway, *self._workers):
             machine.disk.full, machine.disk.slow, machine.disk.fail_commit = False, 0.0, 0.0
         for worker in self._workers:
-            worker.fatal_checkpoint = None
+            worker.fatal_checkpoint = worker.shop_after_click = None
             if worker.process is not None and worker.process.frozen:
                 worker.process.thaw()
         for machine in (self._gateway, *self._workers):
@@ -209,6 +231,11 @@ class Faults:
 
     def _freeze(self) -> None:
         self._worker().freeze(self._chance.choice((5.0, 30.0, 60.0, 150.0)) * self._chance.random())
+
+    def _set_back(self) -> None:
+        worker = self._worker()
+        worker.wall_offset -= self._chance.choice((20.0, 60.0, HOUR))
+        self._trace("world", f"the wall clock of {worker.name} is set to {worker.wall_offset}")
 
     def _stop_worker(self) -> None:
         self._worker().stop()

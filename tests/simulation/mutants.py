@@ -23,6 +23,7 @@ import gateway.orders.hold
 import gateway.orders.lease
 import gateway.orders.permit
 import gateway.orders.report
+import gateway.waiting.lease_desk
 import worker.execution
 import worker.lease_guard
 import worker.purchase
@@ -174,10 +175,18 @@ def null_erases(stack: ExitStack) -> None:
 @mutant
 def undo_without_the_fence(stack: ExitStack) -> None:
     """What a client that has gone was given is taken back, whatever became of it."""
-    _sql(
-        stack,
-        lease_undo="DELETE FROM leases WHERE task_id = :task_id AND :token <> '' AND ended_at IS NULL",
-    )
+
+    def undo(tx: Any, now: Any, task_id: str, token: str, actor: Any) -> bool:
+        task = gateway.orders.lease.find_task(tx, task_id)
+        if task is None or task.status is not TaskStatus.LEASED:
+            return False
+        tx.change("lease_undo", task_id=task_id, token=token)
+        tx.change("task_give_back", task_id=task_id, lease_number=task.lease_count, at=now.utc)
+        gateway.orders.lease.record(tx, now, task, "undo", actor, TaskStatus.QUEUED)
+        return True
+
+    _sql(stack, lease_undo="DELETE FROM leases WHERE task_id = :task_id AND :token <> '' AND ended_at IS NULL")
+    _replace(stack, gateway.waiting.lease_desk, "undo_lease", undo)
     _replace(stack, run, "template", lambda: _without("TRIGGER leases_acknowledged_stay"))
 
 

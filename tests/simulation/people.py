@@ -51,7 +51,7 @@ def make_intent(chance: random.Random) -> dict[str, Any]:
     total = sum(item["quantity"] * price for item, price in items.values()) + 550
     return {
         "items": [item for item, _ in items.values()],
-        "max_total_yen": total + 500,
+        "max_total_yen": total + chance.choice((500, 8_000)),
         "options": {"payment_method": chance.choice(WAYS_TO_PAY)},
     }
 

@@ -36,6 +36,8 @@ from worker.sandbox_shop.shop import Shop, ShopSettings
 REFLECTION_SECONDS = 30.0
 HEALING_SECONDS = 4_000.0
 ROUND_SECONDS = 8.0
+MANY = 4
+"""That many tasks are filed at once, so that the queue is full while the first is executed."""
 MEMORY = Path("/dev/shm")  # noqa: S108 -- a folder of the run's own is made in it
 
 
@@ -187,9 +189,12 @@ class _World:
         for machine in self.workers:
             self.faults.start_worker(machine)
         length = self.chance.choice((60.0, 150.0, 250.0))
+        theme = self.faults.theme
+        tasks = self.chance.choice((1, 2, 3, 4)) if theme is None else theme.tasks
+        spread = length * 0.6 if tasks < MANY else 5.0
         submissions = [
-            asyncio.ensure_future(self.upstream.submit(f"t-{number}", self.chance.uniform(0, length * 0.6)))
-            for number in range(1, self.chance.choice((1, 2, 3, 4)) + 1)
+            asyncio.ensure_future(self.upstream.submit(f"t-{number}", self.chance.uniform(0, spread)))
+            for number in range(1, tasks + 1)
         ]
         await self.faults.run(length)
         self.faults.heal()

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from tests.simulation.gateway_machine import BEGINNING
 from tests.simulation.journal_connection import InlineConnection
 from tests.simulation.loop import Process, VirtualLoop
-from tests.simulation.network import Link
+from tests.simulation.network import Link, Weather
 from tests.simulation.reader import Reader
 from tests.simulation.site import SimSite, SiteWatch
 from tests.simulation.store import Disk
@@ -105,6 +105,9 @@ class WorkerMachine:
         self.process: Process | None = None
         self.fatal_checkpoint: CheckpointName | None = None
         self.freezes_there = 0.0
+        self.cut_there = 0.0
+        """For how much longer than the freeze at the checkpoint the gateway is out of reach."""
+        self.shop_after_click: Weather | None = None
         self.journal_id = ""
         self.current_task = ""
         self.tokens: dict[str, str] = {}
@@ -238,7 +241,7 @@ class WorkerMachine:
         sites = [SimSite(self._shop, self.shop_link, process, chance, self._watch)]
         accounts = AccountLocks()
         monitor = Monitor(parts, {site.name: site for site in sites}, accounts, MONITOR)
-        loop = OrderLoop(parts, sites, accounts, self._entropy, lease_wait=15.0, stopping=stopping)
+        loop = OrderLoop(parts, sites, accounts, self._entropy, lease_wait=chance.choice((3.0, 15.0)), stopping=stopping)
         await outbox.start()
         working = process.spawn(loop.run())
         watching = process.spawn(monitor.run())
@@ -258,8 +261,12 @@ class WorkerMachine:
     async def _checkpoint(self, name: CheckpointName) -> None:
         process = self.process
         assert process is not None
+        if name is CheckpointName.CLICK_RECORDED and self.shop_after_click is not None:
+            self.shop_link.weather = self.shop_after_click
         if name is self.fatal_checkpoint and self.freezes_there:
             self.fatal_checkpoint = None
+            if self.cut_there:
+                self.gateway_link.cut_until = self.loop.time() + self.freezes_there + self.cut_there
             self.freeze(self.freezes_there)
             await asyncio.sleep(0)
         elif name is self.fatal_checkpoint:
