@@ -9,4 +9,7 @@ compile() {
         --quiet --no-header pyproject.toml "$@"
 }
 compile --output-file requirements/runtime.txt "$@"
+for extra in browser otel; do
+    compile --extra "$extra" --constraint requirements/runtime.txt --output-file "requirements/$extra.txt" "$@"
+done
 compile --all-extras --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt "$@"

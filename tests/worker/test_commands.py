@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -13,7 +14,9 @@ from pathlib import Path
 import grpc
 import psutil
 import pytest
+import typer.main
 from ordergateway.v1 import errors_pb2
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from tests.worker.conftest import Bench
@@ -217,6 +220,17 @@ async def test_config_shows_what_is_in_effect_but_no_secret(bench: Bench) -> Non
     assert shown["RAKUTEN_SCRAPER_BASE_URL"]["value"] == "https://(set)@scraper.example"
     assert "-secret" not in output
     assert "local-01" in (await call(bench, "config"))[1]
+
+
+def test_every_command_is_on_its_page_and_no_other() -> None:
+    section = (Path(__file__).parents[2] / "docs" / "worker-cli.md").read_text().partition("## Exit codes")[0]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    told = {word.removesuffix(" TASK") for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    groups = {name: group.commands for name, group in program.commands.items() if isinstance(group, TyperGroup)}
+    names = {name for name in program.commands if name not in groups}
+    assert told == names | {f"{group} {name}" for group, commands in groups.items() for name in commands}
 
 
 async def test_the_version_is_told(bench: Bench) -> None:

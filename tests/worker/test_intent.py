@@ -1,15 +1,29 @@
 """What an intent means, and that anything unclear is refused by the field's name."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from worker.intent import MAX_ITEMS, MAX_QUANTITY, Intent, MalformedIntentError, parse_intent
+from worker.intent import (
+    MAX_CHOICES,
+    MAX_ITEMS,
+    MAX_QUANTITY,
+    MAX_TEXT,
+    MAX_URL,
+    MAX_YEN,
+    Intent,
+    MalformedIntentError,
+    parse_intent,
+)
+from worker.site.sandbox import PAYMENT_METHODS
 from worker.site.seam import Item
 
+PAGE = (Path(__file__).parents[2] / "docs" / "intent.md").read_text()
 URL = "https://item.example/shop/code/"
 
 
@@ -107,3 +121,20 @@ def test_every_json_object_is_an_intent_or_malformed(value: dict[str, Any]) -> N
         assert item.item_url.startswith(("http://", "https://"))
     assert intent.max_total_yen is None or intent.max_total_yen >= 1
     assert not ("items" in value and {"item_url", "quantity", "variant_id", "choice"} & value.keys())
+
+
+def test_the_page_about_the_intent_says_what_is_read() -> None:
+    first, second = (parse_intent(example) for example in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
+    assert [(item.quantity, item.variant_id, item.choice) for item in first.items] == [
+        (2, None, ()),
+        (1, "sand", ("御祝",)),
+        (1, None, ()),
+    ]
+    assert (first.max_total_yen, second.items[0].quantity, second.max_total_yen) == (20000, 1, 3000)
+    for limit in (MAX_ITEMS, MAX_QUANTITY, MAX_CHOICES, MAX_TEXT, MAX_URL, MAX_YEN):
+        assert f"{limit:,}" in PAGE
+    for method in PAYMENT_METHODS:
+        assert f"`{method}`" in PAGE
+    with pytest.raises(MalformedIntentError) as malformed:
+        parse({"items": [{"item_url": URL, "quantity": 0}]})
+    assert f"malformed intent: {malformed.value}" in " ".join(PAGE.split())

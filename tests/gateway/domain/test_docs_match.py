@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from gateway.api.errors import ERRORS
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event
@@ -47,3 +48,8 @@ def test_every_order_state_is_named() -> None:
 def test_every_reason_for_a_refusal_has_its_reply() -> None:
     documented = [reason for _, reasons, _ in rows("status") for reason in names(reasons)]
     assert sorted(documented) == sorted(reason.name for reason in Reason)
+
+
+def test_every_code_of_the_json_contract_has_its_reasons() -> None:
+    documented = {(int(code), reason) for code, reasons in rows("code") for reason in names(reasons)}
+    assert documented == {(row.code, reason.name) for reason, row in ERRORS.items() if row.code != row.http}
