@@ -98,6 +98,16 @@ async def test_failed_too_early_says_when(api: GrpcApi, commands: Commands) -> N
     assert (await commands.ok("resolve", "po-1", "succeeded", *WHY)).out == "task po-1 is now succeeded\n"
 
 
+async def test_another_order_number_than_the_worker_s_is_refused(api: GrpcApi, commands: Commands) -> None:
+    lease = await api.take()
+    await api.report(lease, OrderState.ORDERED, site_order_id="250-1")
+    await commands.ok("expire", "po-1", *WHY)
+    ran = await commands.run("resolve", "po-1", "succeeded", *WHY, "--order-number", "250-9")
+    assert (ran.code, ran.out) == (Exit.USAGE, "")
+    assert "told of task po-1 (250-1); leave the order number away or give the known one" in ran.err
+    assert "with the order number 250-1 at" in (await commands.ok("decisions")).out
+
+
 async def test_what_is_offered_for_a_task_that_has_ended(api: GrpcApi, commands: Commands) -> None:
     lease = await api.take()
     await api.permit(lease)
