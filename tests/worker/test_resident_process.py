@@ -1,6 +1,7 @@
 """What the resident process does besides orders: wishes, the monitor, its sockets, its end."""
 
 import asyncio
+from typing import Any
 
 import grpc
 import psutil
@@ -112,3 +113,20 @@ async def test_a_refused_token_is_told_with_the_setting_to_look_at(
     async with bench.worker():
         await eventually(lambda: "does not accept the token" in caplog.text)
     assert "check RAKUTEN_WORKER_TOKEN (or, where that is not set, RAKUTEN_API_TOKEN); trying again in" in caplog.text
+
+
+@pytest.mark.parametrize("settings", [{"sandbox_url": ""}, {"min_free_disk_mib": 10**9}], ids=["no site", "no room"])
+async def test_a_wish_that_has_to_wait_is_not_tried_without_a_pause(
+    bench: Bench, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "worker")
+    active = Refusal(grpc.StatusCode.ABORTED, errors_pb2.ERROR_REASON_ANOTHER_TASK_ACTIVE)
+    bench.gateway.script["ReclaimOrder"] = [active]
+    loop = asyncio.get_running_loop()
+    async with bench.worker(**settings):
+        await eventually(lambda: "worker started" in caplog.text)
+        number = await bench.in_journal(lambda journal: journal.file_wish("po-404"))
+        await bench.gateway.called("ReclaimOrder")
+        first_try = loop.time()
+        await bench.end_of_wish(number)
+    assert loop.time() - first_try > 1.5
