@@ -345,8 +345,8 @@ class Auditor:
         if not lease.acknowledged:
             self.broken(f"{task_id}: {what} by {worker.name} under a lease that is not acknowledged")
             return
-        if lease.ended_by in ("expire_now", "restart"):
-            return  # nobody can tell a worker in time
+        if lease.ended_by in ("expire_now", "restart") and self._now() < lease.deadline:
+            return  # nobody could tell the worker in time
         if lease.ended_by == "finish":
             self.broken(f"{task_id}: {what} by {worker.name} after the task had ended")
             return

@@ -215,6 +215,9 @@ def a_lease_for_everybody(stack: ExitStack) -> None:
         lease_unacknowledged_of_session="SELECT * FROM leases"
         " WHERE ended_at IS NULL AND acknowledged_at IS NULL AND :session_id <> '' LIMIT 1",
     )
+    _replace(
+        stack, gateway.orders.lease, "_is_unacknowledged_of", lambda lease, _request: lease.acknowledged_at is None
+    )
 
 
 @mutant
@@ -381,9 +384,14 @@ def lease_counted_from_the_answer(stack: ExitStack) -> None:
 
 @mutant
 def lost_lease_ignored(stack: ExitStack) -> None:
-    """The worker goes on whatever became of its lease."""
-    _replace(stack, LeaseGuard, "is_lost", property(lambda _self: False))
-    _replace(stack, LeaseGuard, "_lose", lambda _self, _why: None)
+    """The worker begins and goes on with steps on the site whatever became of its lease."""
+
+    async def hold(_self: LeaseGuard, step: Any, *, seconds: float | None) -> Any:
+        async with asyncio.timeout(seconds):
+            return await step
+
+    _replace(stack, LeaseGuard, "hold", hold)
+    _replace(stack, LeaseGuard, "ensure_may_begin", lambda _self: None)
 
 
 @mutant
@@ -404,7 +412,7 @@ def no_acknowledgement(stack: ExitStack) -> None:
 @mutant
 def report_before_evidence(stack: ExitStack) -> None:
     """The page goes to the disk when there is time."""
-    keep = OrderRun.keep
+    keep, writing = OrderRun.keep, list[Any]()
 
     async def mutated(self: OrderRun, step: str, page: Any, state: Any = None) -> str:
         ref = f"{self.folder}/{self.parts.evidence._free_name(self.folder, step)}"
@@ -413,7 +421,7 @@ def report_before_evidence(stack: ExitStack) -> None:
             await asyncio.sleep(0.5)
             await keep(self, step, page, state)
 
-        asyncio.ensure_future(later())
+        writing.append(asyncio.ensure_future(later()))
         self.evidence_ref = ref
         return ref
 

@@ -124,7 +124,7 @@ class Person:
             ACTIVE[1]: [self._expire],
         }.get(task.status, [])
         # An impatient person: mostly the stale tasks are acted on.
-        if choices and (task.status == STALE or self._chance.random() < 0.3):
+        if choices and (task.status == STALE or self._chance.random() < 0.15):
             await self._chance.choice(choices)(task)
 
     async def settle(self) -> bool:

@@ -241,7 +241,9 @@ class WorkerMachine:
         sites = [SimSite(self._shop, self.shop_link, process, chance, self._watch)]
         accounts = AccountLocks()
         monitor = Monitor(parts, {site.name: site for site in sites}, accounts, MONITOR)
-        loop = OrderLoop(parts, sites, accounts, self._entropy, lease_wait=chance.choice((3.0, 15.0)), stopping=stopping)
+        loop = OrderLoop(
+            parts, sites, accounts, self._entropy, lease_wait=chance.choice((3.0, 15.0)), stopping=stopping
+        )
         await outbox.start()
         working = process.spawn(loop.run())
         watching = process.spawn(monitor.run())
