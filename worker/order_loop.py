@@ -72,11 +72,10 @@ class OrderLoop:
         self._stopping = stopping
         self._backoff = Backoff(entropy, first=FIRST_DELAY, most=MOST_DELAY)
         self._disk_told = False
-        self._wish_waits = False
+        self._wish_in_hand = True  # perhaps, of a process that is gone
 
     async def run(self) -> None:
         """Runs until the worker is stopped. An order in hand is left safely, see `execution`."""
-        await self._parts.journal.interrupt_taken_wishes()
         while not self._stopping.is_set():
             try:
                 await self._turn()
@@ -89,6 +88,9 @@ class OrderLoop:
                 await self._wait_after("a turn of the order loop failed", error)
 
     async def _turn(self) -> None:
+        if self._wish_in_hand:
+            await self._parts.journal.interrupt_taken_wishes()
+            self._wish_in_hand = False
         wish = await self._parts.journal.next_wish()
         if wish is not None and await self._try_wish(wish):
             return
@@ -178,6 +180,7 @@ class OrderLoop:
         except Unreachable as error:
             await journal.move_wish(wish.id, WishStatus.WAITING, f"the gateway cannot be reached: {error}")
             raise
+        self._wish_in_hand = True
         await journal.move_wish(wish.id, WishStatus.TAKEN, "in execution")
         status = await self._work(lease)
         order = await journal.order(wish.task_id)
@@ -186,6 +189,7 @@ class OrderLoop:
         else:
             words = f"{status}, {order.state}: {order.detail}" if order else status.value
             await journal.move_wish(wish.id, WishStatus.DONE, words)
+        self._wish_in_hand = False
         return True
 
     # Working

@@ -16,6 +16,7 @@ CHUNKS = 10
 REGRESSIONS = {
     58: "a report met a full disk while its delivery was written down, and waited for ever",
     89: "as 58, on the other worker",
+    351: "a wish to reclaim met a full disk at its end, and stayed taken until the worker was restarted",
 }
 
 

@@ -374,10 +374,10 @@ class Journal:
         )
 
     async def interrupt_taken_wishes(self) -> None:
-        """At start: a wish in the hand of a process that is gone is over; whoever filed it decides again."""
+        """At start, and after a turn that failed: a wish in nobody's hand is over; whoever filed it decides again."""
         await self._statement(
             "UPDATE reclaim_wishes SET status = 'interrupted', note = ?, updated_at = ? WHERE status = 'taken'",
-            ("the worker ended while it was executing this request", utc_text(self._clock.now())),
+            ("the worker ended, or had a full disk, while it was executing this request", utc_text(self._clock.now())),
         )
 
     async def _statement(self, sql: str, parameters: Iterable[Any]) -> int:
