@@ -7,10 +7,10 @@ VENV ?= .venv
 export VENV PYTHON
 ready := $(VENV)/ready
 
-.PHONY: help setup demo test lint format generate bench lock clean
+.PHONY: help setup demo test test-extended lint format generate bench lock clean
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(ready): requirements/dev.txt pyproject.toml
 	@sh scripts/setup.sh
@@ -21,8 +21,13 @@ setup: $(ready) ## Make the environment (.venv); instant when nothing changed
 demo: $(ready) ## Place three orders with the real parts: gateway, sandbox shop, worker, upstream
 	@$(VENV)/bin/python -m demo $(ARGS)
 
-test: $(ready) ## Run every test, in parallel
-	@$(VENV)/bin/pytest -n logical --maxprocesses 8 --dist worksteal --durations 10 -q $(ARGS)
+pytest = $(VENV)/bin/pytest -n logical --maxprocesses 8 --dist worksteal --durations 10 -q
+
+test: $(ready) ## Run the tests, in parallel; below five minutes on two cores
+	@$(pytest) -m "not extended" $(ARGS)
+
+test-extended: $(ready) ## Run the further tests: more crash points, runbook flows, the demo's and the benchmarks' own
+	@$(pytest) -m extended $(ARGS)
 
 lint: $(ready) ## Check style, types, import rules, the contract, and that generated/ is current
 	@sh scripts/lint.sh $(ARGS)

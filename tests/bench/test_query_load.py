@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import grpc
+import pytest
 from ordergateway.v1 import order_leases_pb2_grpc, orders_pb2_grpc
 
 from bench import query_load
@@ -30,6 +31,7 @@ async def test_the_load_takes_turns_over_databases_that_hold_what_they_should(tm
         assert counts == [{"status": "queued", "count": 57}, {"status": "succeeded", "count": 503}]
 
 
+@pytest.mark.extended
 async def test_each_queue_is_measured_alone_and_beside_the_other(tmp_path: Path) -> None:
     async with (
         running_gateway(tmp_path) as gateway,

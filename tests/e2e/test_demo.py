@@ -20,6 +20,7 @@ def started_by(demo: psutil.Process) -> list[psutil.Process]:
     return demo.children(recursive=True)
 
 
+@pytest.mark.extended
 def test_the_demo_places_its_orders_and_says_so_in_its_status() -> None:
     done = subprocess.run(COMMAND, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
     folder = re.search(r"stay in (\S+)", done.stdout)
@@ -31,6 +32,7 @@ def test_the_demo_places_its_orders_and_says_so_in_its_status() -> None:
     assert "code 5004" in done.stdout
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
@@ -50,6 +52,7 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, number: signal.Si
     assert [child for child in children if child.is_running()] == []
 
 
+@pytest.mark.extended
 def test_a_part_that_cannot_start_is_told_with_its_own_words(tmp_path: Path) -> None:
     """Where a program ends at once the demo fails, names it, and shows its last words."""
     for name in ("order-gateway", "order-worker"):

@@ -4,6 +4,7 @@ import re
 import signal
 from pathlib import Path
 
+import pytest
 from ordergateway.v1 import orders_pb2
 
 from tests.e2e.operator import Operator
@@ -61,6 +62,7 @@ async def test_from_the_alert_to_the_task_that_the_worker_settles(parts: Parts) 
     assert await parts.counted() == (1, 2, 1)
 
 
+@pytest.mark.extended
 async def test_a_requeue_and_its_withdrawal_then_nothing_on_the_site(parts: Parts) -> None:
     operator = await stale(parts, CheckpointName.CONFIRMED)
     assert "An order is impossible" in await follow(operator, "order-gateway decisions")
@@ -73,6 +75,7 @@ async def test_a_requeue_and_its_withdrawal_then_nothing_on_the_site(parts: Part
     assert (await operator.must("order-gateway alerts")).out == "no alert stands\n"
 
 
+@pytest.mark.extended
 async def test_an_order_that_the_person_finds_on_the_site(parts: Parts) -> None:
     operator = await stale(parts, CheckpointName.CLICKED)
     assert "An order is possible" in await follow(operator, "order-gateway decisions")

@@ -10,6 +10,7 @@ import pytest
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("ci", "status"), [("true", 1), ("", 0)])
 def test_a_skip_fails_only_in_ci(tmp_path: Path, ci: str, status: int) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST.read_text())
