@@ -59,7 +59,8 @@ class Server:
 
 class Channel:
     """A channel of grpc.aio over a link, as far as stubs use it. `on_send` sees what is sent, `on_answer`
-    what was answered well, with the moment when it was sent."""
+    what was answered well, with the moment when it was sent.
+    """
 
     def __init__(
         self,
