@@ -1,40 +1,87 @@
-"""`python -m tests.simulation --runs N [--seed FIRST]`: many runs, their figures; a failing one's timeline."""
+"""`python -m tests.simulation --runs N [--seed FIRST]`: many runs, their figures, and the timeline of any that fails.
+
+`--mutants` runs each variant that lacks a safeguard until the simulation finds it guilty, and tells how many runs it took.
+"""
 
 import argparse
+import multiprocessing
+import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 
-from tests.simulation.run import simulate
+from tests.simulation.mutants import MUTANTS
+from tests.simulation.run import Result, simulate
 
 FIGURES = (
     "gateway crashes", "worker crashes", "freezes", "cuts", "full disks", "lost requests", "lost answers",
     "duplicated requests", "event submit", "event lease", "event undo", "event expire", "event expire_now",
-    "event reclaim", "event requeue", "event resolve", "event report_refused", "event permit", "second permits",
-    "clicks", "orders placed", "payments", "duplicates",
+    "event reclaim", "event requeue", "event withdraw", "event resolve", "event report_refused", "event permit",
+    "second permits", "clicks", "orders placed", "payments", "duplicates",
 )  # fmt: skip
+MOST_RUNS_OF_A_MUTANT = 2_000
+
+
+def results(seeds: range, jobs: int) -> Iterator[Result]:
+    """Yields what came of each seed, in any order."""
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap_unordered(simulate, seeds, chunksize=10)
+
+
+def run_many(seeds: range, jobs: int) -> int:
+    """Runs the seeds and prints what happened; returns how many runs failed."""
+    counts: Counter[str] = Counter()
+    seconds, failed, began = 0.0, 0, time.monotonic()
+    for result in results(seeds, jobs):
+        counts += result.counts
+        seconds += result.seconds
+        if result.violations:
+            failed += 1
+            print("\n".join(result.lines))
+            print(f"seed {result.seed}: " + "\n  ".join(result.violations), flush=True)
+    minutes = (time.monotonic() - began) / 60
+    print(f"runs {len(seeds):,}, failed {failed}, virtual hours {seconds / 3600:,.1f}, in {minutes:.1f} minutes")
+    print(", ".join(f"{name.removeprefix('event ')} {counts[name]:,}" for name in FIGURES))
+    return failed
+
+
+def runs_until_found(seed: int, name: str) -> tuple[int, str]:
+    """How many runs from `seed` on it takes until a mutant is found guilty, and of what; (0, "") if it never is."""
+    for number in range(MOST_RUNS_OF_A_MUTANT):
+        with MUTANTS[name]():
+            result = simulate(seed + number)
+        if result.violations:
+            return number + 1, result.violations[0]
+    return 0, ""
+
+
+def run_mutants(seed: int, jobs: int) -> int:
+    """Hunts every mutant; returns how many survive."""
+    survivors = 0
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for name, (runs, why) in zip(MUTANTS, pool.imap(partial(runs_until_found, seed), MUTANTS), strict=True):
+            survivors += not runs
+            print(f"{name:38s} {f'{runs:5d} runs  {why}' if runs else 'SURVIVES'}", flush=True)
+    return survivors
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation")
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--timeline", action="store_true", help="print the timeline of each run")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--timeline", action="store_true", help="print the timeline of the one seed")
+    parser.add_argument("--mutants", action="store_true")
     asked = parser.parse_args()
-    counts: Counter[str] = Counter()
-    seconds, failed, began = 0.0, 0, time.monotonic()
-    for seed in range(asked.seed, asked.seed + asked.runs):
-        result = simulate(seed)
-        counts += result.counts
-        seconds += result.seconds
-        if result.violations or asked.timeline:
-            print("\n".join(result.lines))
-        if result.violations:
-            failed += 1
-            print(f"seed {seed}: " + "\n  ".join(result.violations))
-    print(f"runs {asked.runs}, failed {failed}, virtual hours {seconds / 3600:.1f}, {time.monotonic() - began:.1f} s")
-    print(", ".join(f"{name.removeprefix('event ')} {counts[name]}" for name in FIGURES))
-    return 1 if failed else 0
+    if asked.timeline:
+        result = simulate(asked.seed)
+        print("\n".join([*result.lines, *result.violations]))
+        return bool(result.violations)
+    if asked.mutants:
+        return bool(run_mutants(asked.seed, asked.jobs))
+    return bool(run_many(range(asked.seed, asked.seed + asked.runs), asked.jobs))
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ class _World:
         self.gateway.start(self.faults.fuse(3_000))
         for machine in self.workers:
             self.faults.start_worker(machine)
-        length = self.chance.choice((60.0, 150.0, 250.0))
+        length = self.chance.choice((40.0, 100.0, 180.0))
         theme = self.faults.theme
         tasks = self.chance.choice((1, 2, 3, 4)) if theme is None else theme.tasks
         spread = length * 0.6 if tasks < MANY else 5.0
