@@ -29,6 +29,18 @@ test: $(ready) ## Run the tests, in parallel; below five minutes on two cores
 test-extended: $(ready) ## Run the further tests: more crash points, runbook flows, the demo's and the benchmarks' own
 	@$(pytest) -m extended $(ARGS)
 
+simulate: $(ready) ## Simulate RUNS=2000 lives of gateway and worker with every fault (SEED=1, JOBS: all cores)
+	@$(VENV)/bin/python -m tests.simulation --runs $(or $(RUNS),2000) --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
+
+mutants: $(ready) ## Take out one safeguard after the other; the simulation must find each out
+	@$(VENV)/bin/python -m tests.simulation --mutants --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS))
+
+kill: $(ready) ## Kill and restart the real processes ROUNDS=300 times while the shop counts
+	@$(VENV)/bin/python -m tests.faults --rounds $(or $(ROUNDS),300) --seed $(or $(SEED),1)
+
+soak: $(ready) ## Besiege the real processes under load for MINUTES=10
+	@$(VENV)/bin/python -m tests.faults --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1)
+
 lint: $(ready) ## Check style, types, import rules, the contract, and that generated/ is current
 	@sh scripts/lint.sh $(ARGS)
 

@@ -1,6 +1,7 @@
 """`python -m tests.simulation --runs N [--seed FIRST]`: many runs, their figures, and the timeline of any that fails.
 
-`--mutants` runs each variant that lacks a safeguard until the simulation finds it guilty, and tells how many runs it took.
+`--mutants` runs each variant that lacks a safeguard until the simulation finds it guilty, and tells how many runs that
+took.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
-from tests.simulation.mutants import MUTANTS
+from tests.simulation.mutants import MUTANTS, runs_until_found
 from tests.simulation.run import Result, simulate
 
 FIGURES = (
@@ -21,7 +22,6 @@ FIGURES = (
     "event reclaim", "event requeue", "event withdraw", "event resolve", "event report_refused", "event permit",
     "second permits", "clicks", "orders placed", "payments", "duplicates",
 )  # fmt: skip
-MOST_RUNS_OF_A_MUTANT = 2_000
 
 
 def results(seeds: range, jobs: int) -> Iterator[Result]:
@@ -45,16 +45,6 @@ def run_many(seeds: range, jobs: int) -> int:
     print(f"runs {len(seeds):,}, failed {failed}, virtual hours {seconds / 3600:,.1f}, in {minutes:.1f} minutes")
     print(", ".join(f"{name.removeprefix('event ')} {counts[name]:,}" for name in FIGURES))
     return failed
-
-
-def runs_until_found(seed: int, name: str) -> tuple[int, str]:
-    """How many runs from `seed` on it takes until a mutant is found guilty, and of what; (0, "") if it never is."""
-    for number in range(MOST_RUNS_OF_A_MUTANT):
-        with MUTANTS[name]():
-            result = simulate(seed + number)
-        if result.violations:
-            return number + 1, result.violations[0]
-    return 0, ""
 
 
 def run_mutants(seed: int, jobs: int) -> int:

@@ -43,6 +43,8 @@ from worker.order_run import EndOrderError, OrderRun
 Mutant = Callable[[], AbstractContextManager[None]]
 MUTANTS: dict[str, Mutant] = {}
 _WHOLE = run.template
+MOST_RUNS = 2_000
+"""So many runs a mutant may survive."""
 
 
 def mutant(function: Callable[[ExitStack], None]) -> Callable[[ExitStack], None]:
@@ -429,3 +431,13 @@ def report_before_evidence(stack: ExitStack) -> None:
 
 
 _MICROSECOND = gateway.orders.permit.timedelta(microseconds=1)
+
+
+def runs_until_found(seed: int, name: str) -> tuple[int, str]:
+    """How many runs from `seed` on it takes until a mutant is found guilty, and of what; (0, "") if it never is."""
+    for number in range(MOST_RUNS):
+        with MUTANTS[name]():
+            result = run.simulate(seed + number)
+        if result.violations:
+            return number + 1, result.violations[0]
+    return 0, ""
