@@ -114,7 +114,7 @@ async def wakeup(client: Client, count: float) -> dict[str, object]:
     for _ in range(int(count)):
         call = client.open_stream()
         await call.read()  # the first heartbeat: the worker waits from here
-        await asyncio.sleep(0.002)  # idle, as an idle queue is
+        await asyncio.sleep(0.01)  # idle, as an idle queue is: the stream has been opened on disk by then
         started = time.perf_counter()
         submission = asyncio.ensure_future(client.submit())
         lease = await next_lease(call)
