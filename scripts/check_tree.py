@@ -14,6 +14,8 @@ FORBIDDEN = {
     "work left for later": re.compile(r"\b(?:TO[D]O|FIX[M]E|XX[X])\b"),
 }
 LONGEST_MODULE = 450
+# A state machine of Hypothesis is one class, and cannot be spread over modules.
+LONGEST_TEST_MODULE = 600
 
 
 def tracked_files() -> list[Path]:
@@ -38,8 +40,9 @@ def findings(path: Path) -> list[str]:
         for what, pattern in FORBIDDEN.items()
         if pattern.search(line)
     ]
-    if path.suffix == ".py" and path.parts[0] != "generated" and len(lines) > LONGEST_MODULE:
-        found.append(f"{path}: {len(lines)} lines; a module has at most {LONGEST_MODULE}")
+    longest = LONGEST_TEST_MODULE if path.parts[0] == "tests" else LONGEST_MODULE
+    if path.suffix == ".py" and path.parts[0] != "generated" and len(lines) > longest:
+        found.append(f"{path}: {len(lines)} lines; a module has at most {longest}")
     return found
 
 
