@@ -165,7 +165,7 @@ def page_position(text: str, filters: list[str], parts: int) -> tuple[int, ...] 
         return None
     try:
         told = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
-        position, made_for = tuple(told[:parts]), told[parts:]
+        position, made_for = (tuple(told[:parts]), told[parts:]) if isinstance(told, list) else ((), [])
     except (ValueError, binascii.Error, RecursionError, TypeError):
         position, made_for = (), []
     whole = all(isinstance(part, int) and not isinstance(part, bool) and 0 < part < 2**63 for part in position)

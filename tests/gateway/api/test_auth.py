@@ -275,13 +275,47 @@ async def certificates(tmp_path: Path) -> Path:
     """ca, server and client: name.key and name.pem; the CA has signed both. `other` is a CA that signed nothing."""
     ec = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     for name in ("ca", "other"):
-        await openssl(tmp_path, "req", "-x509", *ec, "-subj", f"/CN={name}", "-days", "2",
-                      "-keyout", f"{name}.key", "-out", f"{name}.pem")  # fmt: skip
+        await openssl(
+            tmp_path,
+            "req",
+            "-x509",
+            *ec,
+            "-subj",
+            f"/CN={name}",
+            "-days",
+            "2",
+            "-addext",
+            "keyUsage=critical,keyCertSign,cRLSign",
+            "-keyout",
+            f"{name}.key",
+            "-out",
+            f"{name}.pem",
+        )
+    # Python 3.13 checks strictly: a CA says what its key is for, a certificate which key has signed it.
+    (tmp_path / "signed.ext").write_text("authorityKeyIdentifier=keyid\n")
     for name in ("server", "client"):
         await openssl(tmp_path, "req", *ec, "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost",
                       "-keyout", f"{name}.key", "-out", f"{name}.csr")  # fmt: skip
-        await openssl(tmp_path, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2",
-                      "-CAcreateserial", "-copy_extensions", "copy", "-out", f"{name}.pem")  # fmt: skip
+        await openssl(
+            tmp_path,
+            "x509",
+            "-req",
+            "-in",
+            f"{name}.csr",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca.key",
+            "-days",
+            "2",
+            "-CAcreateserial",
+            "-copy_extensions",
+            "copy",
+            "-extfile",
+            "signed.ext",
+            "-out",
+            f"{name}.pem",
+        )
     return tmp_path
 
 

@@ -53,8 +53,26 @@ async def new_certificate(folder: Path) -> None:
     ec = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     await openssl(folder, "req", *ec, "-subj", "/CN=server", "-addext", "subjectAltName=DNS:localhost",
                   "-keyout", "renewed.key", "-out", "renewed.csr")  # fmt: skip
-    await openssl(folder, "x509", "-req", "-in", "renewed.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2",
-                  "-CAcreateserial", "-copy_extensions", "copy", "-out", "renewed.pem")  # fmt: skip
+    await openssl(
+        folder,
+        "x509",
+        "-req",
+        "-in",
+        "renewed.csr",
+        "-CA",
+        "ca.pem",
+        "-CAkey",
+        "ca.key",
+        "-days",
+        "2",
+        "-CAcreateserial",
+        "-copy_extensions",
+        "copy",
+        "-extfile",
+        "signed.ext",
+        "-out",
+        "renewed.pem",
+    )
 
 
 async def test_http_serves_those_who_trust_its_ca_and_nobody_in_plain_text(

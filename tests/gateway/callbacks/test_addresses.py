@@ -187,6 +187,7 @@ def certificates(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContex
         [
             "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
             "-keyout", key, "-out", cert, "-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}",
+            "-addext", "keyUsage=critical,keyCertSign,digitalSignature",
         ],
         check=True, capture_output=True,
     )  # fmt: skip
