@@ -282,7 +282,21 @@ class Siege:
                 await self.judge(task_id)
                 return
             await asyncio.sleep(LOOK_SECONDS)
-        self.violations.append(f"{task_id}: did not end within {PATIENCE_SECONDS:g} s")
+        self.violations.append(
+            f"{task_id}: did not end within {PATIENCE_SECONDS:g} s; {await self._last_word(task_id)}"
+        )
+
+    async def _last_word(self, task_id: str) -> str:
+        """What a person would want to know of a task that hangs."""
+        up = f"gateway up {self.gateway.is_up}, worker up {self.worker.is_up}"
+        try:
+            request = operations_pb2.ListEventsRequest(subject=task_id, page_size=8)
+            told = await self._operations.ListEvents(request, metadata=AUTHORIZED, timeout=3)
+        except AioRpcError as error:
+            return f"{up}, no answer: {error.details()}"
+        events = ", ".join(event.kind for event in reversed(told.events))
+        log = (self._folder / "worker.log").read_text()[-1_500:]
+        return f"{up}, last events {events}; the worker's log ends:\n{log}"
 
     # The two ways of besieging
 

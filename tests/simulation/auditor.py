@@ -100,6 +100,9 @@ class Auditor:
         self.accepted_submits: set[str] = set()
         self.violations: list[str] = []
         self.paused = False
+        self.gateway_rebooted_at = -1.0
+        self.gateway_set_back = 0.0
+        """By how much the gateway's wall clock was set back: after a reboot it has nothing else to count by."""
         self.tokens_of_reports: dict[tuple[str, str, int], set[str]] = {}
         """(task, state, sequence) of each report that any worker sent, to the tokens it presented."""
         self._last_event = 0
@@ -170,9 +173,13 @@ class Auditor:
         if task.status is not None and event["status_before"] != task.status:
             self.broken(f"{task_id}: {kind} starts at {event['status_before']}, but the task was {task.status}")
         task.status = event["status_after"]
-        if kind in OF_HOLDER and task.leases and ran_at >= task.lease.deadline:
+        if kind in OF_HOLDER and task.leases and ran_at >= task.lease.deadline + self._doubt(task.lease):
             self.broken(f"{task_id}: {kind} was accepted after the lease had run out")
         getattr(self, f"_on_{kind}", self._on_other)(database, task_id, task, event, details, ran_at)
+
+    def _doubt(self, lease: LeaseSeen) -> float:
+        """By how much the gateway may take a lease for younger than it is."""
+        return self.gateway_set_back if self.gateway_rebooted_at > lease.began else 0.0
 
     def _on_other(self, *_: Any) -> None: ...
 

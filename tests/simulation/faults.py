@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tests.simulation.auditor import Auditor
 from tests.simulation.gateway_machine import GatewayMachine
 from tests.simulation.network import CALM, Link, Weather
 from tests.simulation.people import Person
@@ -22,7 +23,9 @@ _C = CheckpointName
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """A run that looks hard at one kind of trouble. `freezes`: for how long at a checkpoint; (0, 0): it loses power."""
+    """A run that looks hard at one kind of trouble. `freezes`: for how long at a checkpoint; (0, 0): it loses power.
+    `again`: not only the first time.
+    """
 
     name: str
     checkpoints: tuple[CheckpointName, ...] = tuple(CheckpointName)
@@ -36,6 +39,7 @@ class Theme:
     workers: int = 1
     tasks: int = 2
     cut: float = 0.0
+    again: bool = False
     shop_after_click: Weather | None = None
 
 
@@ -66,16 +70,26 @@ THEMES = (
         gap=25.0,
     ),
     Theme("a busy account", shop=Weather(slow=0.8, longest=3.0), strikes=("fill_cart",), gap=3.0),
+    Theme(
+        "a full disk",
+        _BEFORE_THE_CLICK,
+        gateway=Weather(slow=0.6, longest=3.0),
+        strikes=("fill_disk_briefly",),
+        gap=4.0,
+        person_gap=5.0,
+    ),
     Theme("a pause", (_C.CONFIRMED,), (0.5, 4.0), strikes=("pause",), gap=3.0, person_gap=1_000.0, tasks=4),
     Theme("a lease in no hand", (_C.LEASED,), (4.0, 15.0), person_gap=15.0, gap=25.0, workers=2, tasks=4),
     Theme(
         "broken streams",
-        (_C.LEASED,),
-        gateway=Weather(slow=0.4, lost_answer=0.35, duplicate=0.1, longest=3.0),
+        (_C.ACKNOWLEDGED,),
+        (2.0, 9.0),
+        gateway=Weather(slow=0.2, lost_answer=0.05, duplicate=0.1, reset=0.6, longest=2.0),
         slow_disk=0.4,
         strikes=("cut_briefly",),
         gap=4.0,
         tasks=4,
+        again=True,
     ),
 )  # fmt: skip
 
@@ -93,7 +107,9 @@ class Faults:
         shop: Shop,
         trace: Trace,
         theme: Theme | None,
+        auditor: Auditor,
     ) -> None:
+        self._auditor = auditor
         self._chance = chance
         self._gateway = gateway
         self._workers = workers
@@ -124,8 +140,10 @@ class Faults:
             if link.name.startswith("worker"):
                 link.weather = weather
         self._gateway.disk.slow = theme.slow_disk
+        self._gateway.disk.late_errands = theme.slow_disk > 0
         for worker in self._workers:
             worker.cut_there, worker.shop_after_click = theme.cut, theme.shop_after_click
+            worker.freezes_again = theme.again
         self._gap = theme.gap
         self.known += [getattr(self, f"_{name}") for name in theme.strikes for _ in range(3)]
 
@@ -223,6 +241,7 @@ class Faults:
 
     def _reboot_gateway(self) -> None:
         self._gateway.reboot()
+        self._auditor.gateway_rebooted_at = self._links[0].loop.time()
 
     def _crash_worker(self) -> None:
         worker = self._worker()
@@ -252,12 +271,21 @@ class Faults:
         self._trace("world", f"the disk of {getattr(machine, 'name', 'gateway')} is full: {machine.disk.full}")
         self._trace.count("full disks")
 
+    def _fill_disk_briefly(self) -> None:
+        disk = self._worker().disk
+        disk.full = True
+        self._trace.count("full disks")
+        self._links[0].later(self._chance.uniform(0.02, 2.0), lambda: setattr(disk, "full", False))
+
     def _failing_commit(self) -> None:
         self._gateway.disk.fail_commit = self._chance.choice((0.0, 0.004))
 
     def _step_clock(self) -> None:
         machine = self._machine()
-        machine.wall_offset += self._chance.choice((-HOUR, -60.0, -5.0, 5.0, 60.0, HOUR))
+        step = self._chance.choice((-HOUR, -60.0, -5.0, 5.0, 60.0, HOUR))
+        machine.wall_offset += step
+        if machine is self._gateway:
+            self._auditor.gateway_set_back -= min(0.0, step)
         self._trace("world", f"the wall clock of {getattr(machine, 'name', 'gateway')} is set by {machine.wall_offset}")
 
     def _pause(self) -> None:

@@ -39,6 +39,7 @@ from worker.journal.journal import AlreadyRecordedError, Journal
 from worker.journal.records import OrderStatus
 from worker.lease_guard import LeaseGuard
 from worker.order_run import EndOrderError, OrderRun
+from worker.outbox import Outbox
 
 Mutant = Callable[[], AbstractContextManager[None]]
 MUTANTS: dict[str, Mutant] = {}
@@ -428,6 +429,37 @@ def report_before_evidence(stack: ExitStack) -> None:
         return ref
 
     _replace(stack, OrderRun, "keep", mutated)
+
+
+# Faults that the simulation has found, put back
+
+
+@mutant
+def delivery_gives_up(stack: ExitStack) -> None:
+    """A local failure, such as a full disk, ends the delivery of a task's reports until the next restart."""
+    deliver_one = Outbox._deliver_one
+
+    async def mutated(self: Outbox, report: Any, backoff: Any) -> None:
+        try:
+            await deliver_one(self, report, backoff)
+        except Exception as error:
+            raise asyncio.CancelledError from error
+
+    _replace(stack, Outbox, "_deliver_one", mutated)
+
+
+@mutant
+def taken_wish_is_forgotten(stack: ExitStack) -> None:
+    """A wish whose end could not be written down is in execution until the next restart."""
+    interrupt, once = Journal.interrupt_taken_wishes, set[str]()
+
+    async def mutated(self: Journal) -> None:
+        incarnation = f"{self.journal_id} {id(self)}"
+        if incarnation not in once:
+            once.add(incarnation)
+            await interrupt(self)
+
+    _replace(stack, Journal, "interrupt_taken_wishes", mutated)
 
 
 _MICROSECOND = gateway.orders.permit.timedelta(microseconds=1)

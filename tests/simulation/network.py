@@ -19,12 +19,13 @@ _WORLD = Context()
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """How bad a link is; chances from 0 to 1, times in seconds."""
+    """How bad a link is; chances from 0 to 1, times in seconds. `reset`: a stream soon after it was opened."""
 
     slow: float = 0.0
     lost_request: float = 0.0
     lost_answer: float = 0.0
     duplicate: float = 0.0
+    reset: float = 0.0
     longest: float = 5.0
 
 

@@ -74,7 +74,7 @@ def _pace() -> Iterator[None]:
         for module, name, seconds in (
             (gateway.waiting.desk, "POLL_SECONDS", 5.0),
             (worker.order_loop, "WISH_POLL", 4.0),
-            (worker.order_loop, "MOST_DELAY", 8.0),
+            (worker.order_loop, "MOST_DELAY", 2.0),
             (worker.order_loop, "DISK_DELAY", 10.0),
             (worker.outbox, "MOST_DELAY", 10.0),
             (worker.submission, "PERMIT_CALL", 5.0),
@@ -133,7 +133,15 @@ class _World:
         self.person = Person(self._channel("person"), self._chance("person"), auditor, self.shop, trace)
         self.upstream = Upstream(self._channel("upstream"), self._chance("upstream"), auditor, trace)
         self.faults = Faults(
-            self._chance("faults"), self.gateway, self.workers, self.links, self.person, self.shop, trace, theme
+            self._chance("faults"),
+            self.gateway,
+            self.workers,
+            self.links,
+            self.person,
+            self.shop,
+            trace,
+            theme,
+            auditor,
         )
 
     def _chance(self, name: str) -> random.Random:

@@ -26,6 +26,8 @@ class Disk:
         self.full = False
         self.slow = 0.0
         self.fail_commit = 0.0
+        self.late_errands = False
+        """True: what nobody waits for is done late."""
         self._chance = chance
 
     def latency(self) -> float:
@@ -118,6 +120,8 @@ class SimStore:
     async def write(self, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
         if self._disk.slow and self._chance.random() < self._disk.slow:
             await asyncio.sleep(self._chance.uniform(0.0, 5.0))
+        if self._disk.late_errands and getattr(operation, "__name__", "") == "put_back":
+            await asyncio.sleep(self._chance.uniform(0.5, 10.0))
         return await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
 
     def follow(self, topic: str, follower: Follower) -> None:

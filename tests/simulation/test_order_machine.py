@@ -535,8 +535,6 @@ def test_the_order_machine_is_the_model() -> None:
         "no_token_check",
         "no_settle_time",
         "second_permit_to_another_journal",
-        "expiry_only_by_the_sweep",
-        "null_erases",
         "order_of_arrival",
         "no_pause",
         "a_lease_for_everybody",

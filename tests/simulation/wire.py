@@ -164,6 +164,8 @@ class StreamCall:
                 return
             link.break_on_death(server.process, lambda: self._break("the connection was closed"))
             self._serving = server.process.spawn(self._serve(server.handlers[path], data, metadata))
+            if link.weather.reset and chance.random() < link.weather.reset:
+                link.later(chance.uniform(0.0, 1.0), lambda: self._break("the connection was reset"))
 
         link.carry("request", arrive, lambda: self._break("the request was lost"))
 

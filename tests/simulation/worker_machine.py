@@ -105,6 +105,7 @@ class WorkerMachine:
         self.process: Process | None = None
         self.fatal_checkpoint: CheckpointName | None = None
         self.freezes_there = 0.0
+        self.freezes_again = False
         self.cut_there = 0.0
         """For how much longer than the freeze at the checkpoint the gateway is out of reach."""
         self.shop_after_click: Weather | None = None
@@ -266,7 +267,8 @@ class WorkerMachine:
         if name is CheckpointName.CLICK_RECORDED and self.shop_after_click is not None:
             self.shop_link.weather = self.shop_after_click
         if name is self.fatal_checkpoint and self.freezes_there:
-            self.fatal_checkpoint = None
+            if not self.freezes_again:
+                self.fatal_checkpoint = None
             if self.cut_there:
                 self.gateway_link.cut_until = self.loop.time() + self.freezes_there + self.cut_there
             self.freeze(self.freezes_there)
