@@ -69,6 +69,7 @@ THEMES = (
         person_gap=6.0,
         gap=25.0,
     ),
+    Theme("reports overtake each other", gateway=Weather(slow=0.4, duplicate=0.6, longest=6.0), tasks=4, gap=25.0),
     Theme("a busy account", shop=Weather(slow=0.8, longest=3.0), strikes=("fill_cart",), gap=3.0),
     Theme(
         "a full disk",
