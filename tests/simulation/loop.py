@@ -60,6 +60,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.at_the_end: list[Callable[[], object]] = []
         """Closes what dead processes had open; at once it would only cost time."""
         self._forgotten = 0
+        self._suspects: set[int] = set()
         self.set_task_factory(_make_task)
         self.set_exception_handler(_note_fault)
 
@@ -119,12 +120,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self.forget_done()
 
     def forget_done(self) -> None:
-        """Lets go of tasks that are done; what one raised that nobody asked for is a fault."""
+        """Lets go of tasks that are done; an error that nobody has asked for by the next time is a fault."""
         for task in list(self.tasks.values()):
             if not task.done():
                 continue
-            if task._log_traceback and not task.cancelled() and not isinstance(error := task.exception(), PowerOff):
-                self.faults.append(f"{task.get_coro()}: {error!r}")
+            runs = task.process is None or task.process.runs
+            unheard = runs and task._log_traceback and not task.cancelled()
+            if unheard and task.number not in self._suspects:
+                self._suspects.add(task.number)
+                continue
+            if unheard:
+                self.faults.append(f"{task.get_coro()}: {task.exception()!r}")
+            elif not task.cancelled():
+                task.exception()
             del self.tasks[task.number]
         self._forgotten = len(self.tasks)
 

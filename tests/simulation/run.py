@@ -176,7 +176,6 @@ class _World:
                 if machine.process is not None and machine.process.alive:
                     machine.process.last_point = "the end of the run"
                     machine.power_off()
-            self.loop.forget_done()
             faults = list(self.loop.faults)
             self.loop.abandon()
             for machine in self.workers:
@@ -208,6 +207,9 @@ class _World:
         self.faults.heal()
         await self._settle(submissions)
         self._judge_end()
+        self.loop.forget_done()
+        await asyncio.sleep(1)
+        self.loop.forget_done()
 
     async def _settle(self, submissions: "list[asyncio.Task[None]]") -> None:
         """The person acts until nothing is left to do."""
