@@ -20,12 +20,14 @@ async def main(asked: argparse.Namespace) -> int:
                 await besieged.round(number)
                 if number % 20 == 0:
                     print(f"round {number}: {dict(besieged.figures)}", flush=True)
+            kept = await besieged.judge_books()
             figures, violations = besieged.figures, besieged.violations
         logs = "\n".join(log.read_text()[-4_000:] for log in Path(folder).glob("*.log")) if violations else ""
     print(logs)
     print(
         f"{time.monotonic() - began:.0f} s; " + ", ".join(f"{name} {count}" for name, count in sorted(figures.items()))
     )
+    print(kept)
     print(f"duplicates {figures['duplicates']}, violations {len(violations)}")
     for violation in violations:
         print(f"  {violation}")

@@ -9,6 +9,7 @@ import random
 import signal
 import sys
 import time
+import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -24,6 +25,7 @@ from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 from demo.programs import free_port
 from tests.e2e.parts import AUTHORIZED, GATEWAY_SETTINGS, TOKEN
 from tests.faults.armed import GATEWAY_PLACES
+from tests.faults.promises import Kept, Promises, compare, waiting_reports
 from tests.faults.proxy import FaultyProxy, Mode
 from tests.worker.running_shop import RunningShop, running_shop
 from tests.worker.virtual import ManualClock
@@ -53,7 +55,7 @@ class Program:
     """One of the two programs, started again as often as it is killed."""
 
     def __init__(self, name: str, folder: Path, settings: dict[str, str]) -> None:
-        self._name = name
+        self.name = name
         self._folder = folder
         self._settings = settings
         self._process: asyncio.subprocess.Process | None = None
@@ -63,12 +65,16 @@ class Program:
     def is_up(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
+    @property
+    def ended_with(self) -> int | None:
+        return None if self._process is None else self._process.returncode
+
     async def start(self) -> None:
         root = Path(__file__).parents[2]
-        log = self._folder / f"{self._name}.log"
+        log = self._folder / f"{self.name}.log"
         with log.open("ab") as written:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tests.faults.armed", self._name,
+                sys.executable, "-m", "tests.faults.armed", self.name,
                 cwd=self._folder,
                 env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{root / 'generated'}", **self._settings},
                 stdin=asyncio.subprocess.PIPE, stdout=written, stderr=written,
@@ -103,10 +109,10 @@ class Siege:
         self.figures: Counter[str] = Counter()
         self.violations: list[str] = []
         self._folder = folder
+        self._journal = folder / "data" / "trading.db"
         self._shop = shop
         self._proxy = proxy
-        self._acknowledged: set[str] = set()
-        self._struck: set[str] = set()
+        self.promises = Promises()
         self.gateway = Program("gateway", folder, SETTINGS | {"RAKUTEN_GATEWAY_GRPC_PORT": str(port)})
         self.worker = Program(
             "worker",
@@ -147,8 +153,7 @@ class Siege:
                 self.figures["submits without an answer"] += 1
                 await asyncio.sleep(0.1)
             else:
-                self._acknowledged.add(task_id)
-                self.figures["tasks"] += 1
+                self.promises.submits[task_id] = body
                 return
 
     # The blows
@@ -202,15 +207,21 @@ class Siege:
     # The person
 
     async def keep_up(self) -> None:
-        """Starts what was killed."""
+        """Starts what was killed. A program that ended in any other way is a finding."""
         for program in (self.gateway, self.worker):
-            if not program.is_up:
-                await program.end()
-                await program.start()
-                self.figures[f"starts of the {program._name}"] += 1
+            if program.is_up:
+                continue
+            code = program.ended_with
+            if code == -signal.SIGKILL:
+                self.figures[f"kills of the {program.name}"] += 1
+            elif code is not None:
+                self.violations.append(f"the {program.name} ended by itself, with code {code}")
+            await program.end()
+            await program.start()
+            self.figures[f"starts of the {program.name}"] += 1
 
     async def decide(self, task_id: str) -> bool:
-        """Looks at a task and acts; True once it has ended."""
+        """Looks at a task and acts; True once it has ended, or is unknown."""
         try:
             request = orders_pb2.GetOrderRequest(task_id=task_id)
             task = (await self._orders.GetOrder(request, metadata=AUTHORIZED, timeout=3)).task
@@ -221,33 +232,34 @@ class Siege:
             elif task.status == NEEDS_HUMAN:
                 await self._resolve(task_id)
         except AioRpcError as error:
-            if error.code() is grpc.StatusCode.NOT_FOUND and task_id in self._acknowledged:
-                self.violations.append(f"{task_id}: an acknowledged submit is lost")
-                return True
+            return error.code() is grpc.StatusCode.NOT_FOUND
         return False
 
     async def _take_again(self, task_id: str) -> None:
         self.figures["stale, taken again"] += 1
         if self.chance.random() < 0.3:
-            request = operations_pb2.RequeueOrderRequest(task_id=task_id, reason="once more")
+            reason = f"once more, {uuid.uuid4()}"
+            request = operations_pb2.RequeueOrderRequest(task_id=task_id, reason=reason)
             await self._operations.RequeueOrder(request, metadata=AUTHORIZED, timeout=3)
+            self.promises.decisions.append((task_id, "requeue", reason))
             return
         with suppress(JournalError):
-            journal = await Journal.look_into(self._folder / "data" / "trading.db", clock=ManualClock())
+            journal = await Journal.look_into(self._journal, clock=ManualClock())
             try:
-                await journal.file_wish(task_id)
+                self.promises.wishes[await journal.file_wish(task_id)] = task_id
             finally:
                 await journal.close()
 
     async def _resolve(self, task_id: str) -> None:
         numbers = [order.number for order in self._ordered(task_id)]
-        request = operations_pb2.ResolveOrderRequest(task_id=task_id, reason="looked at the shop")
+        reason = f"looked at the shop, {uuid.uuid4()}"
+        request = operations_pb2.ResolveOrderRequest(task_id=task_id, reason=reason)
         if numbers:
             request.outcome, request.site_order_id = ENDED[0], numbers[0]
         else:
             request.outcome = ENDED[1]
         await self._operations.ResolveOrder(request, metadata=AUTHORIZED, timeout=3)
-        self.figures["resolved by the person"] += 1
+        self.promises.decisions.append((task_id, "resolve", reason))
 
     def _ordered(self, task_id: str) -> list[Any]:
         code = f"item-{task_id}"
@@ -257,7 +269,11 @@ class Siege:
     async def judge(self, task_id: str) -> None:
         """Compares the shop's book with what the gateway says of an ended task."""
         request = orders_pb2.GetOrderRequest(task_id=task_id)
-        task = (await self._orders.GetOrder(request, metadata=AUTHORIZED, timeout=10, wait_for_ready=True)).task
+        try:
+            task = (await self._orders.GetOrder(request, metadata=AUTHORIZED, timeout=10, wait_for_ready=True)).task
+        except AioRpcError as error:
+            self.violations.append(f"{task_id}: {error.details()}")
+            return
         orders = self._ordered(task_id)
         self.figures["orders placed"] += len(orders)
         if len(orders) > 1:
@@ -272,6 +288,24 @@ class Siege:
             if order.payments > 1:
                 self.violations.append(f"{task_id}: paid {order.payments} times")
             self.figures["payments"] += order.payments
+
+    async def judge_books(self) -> Kept:
+        """Compares what was acknowledged with what is there, once every report has arrived."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while waiting := waiting_reports(self._journal):
+            await self.keep_up()
+            await asyncio.sleep(LOOK_SECONDS)
+            if time.monotonic() > deadline:
+                self.violations.append(f"{waiting} reports wait for ever")
+                break
+        kept = self.compare(self._folder / "data" / "gateway.db")
+        self.violations += kept.violations
+        return kept
+
+    def compare(self, database: Path) -> Kept:
+        """Looks for everything acknowledged in that database of the gateway."""
+        ordered = {task_id: [order.number for order in self._ordered(task_id)] for task_id in self.promises.submits}
+        return compare(self.promises, ordered, self._journal, database)
 
     async def until_ended(self, task_id: str) -> None:
         """The person stays with a task until it has ended."""
