@@ -7,12 +7,11 @@ not its tasks, not its timers, not a single `finally`. A frozen one runs on, lat
 import asyncio
 import heapq
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from contextvars import Context, ContextVar
+from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 PROCESS: ContextVar["Process | None"] = ContextVar("process", default=None)
-CLOSE_ATTEMPTS = 50
+MOST_AWAITS_OF_AN_END = 50
 
 
 class PowerOff(BaseException):
@@ -39,9 +38,9 @@ class SimTask(asyncio.Task[Any]):
 
     def __init__(self, coro: Coroutine[Any, Any, Any], *, loop: "VirtualLoop", **options: Any) -> None:
         self.number = loop.next_number()
-        context: Context | None = options.get("context")
-        self.process = PROCESS.get() if context is None else context.get(PROCESS)
-        super().__init__(coro, loop=loop, **options)
+        self.context: Context = options.pop("context", None) or copy_context()
+        self.process = self.context.get(PROCESS)
+        super().__init__(coro, loop=loop, context=self.context, **options)
         loop.tasks[self.number] = self
 
     def __hash__(self) -> int:
@@ -139,23 +138,35 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def abandon(self) -> None:
         """After the run: ends every task that is left, dead or alive, without a word. Ports must be dead by now."""
         self.set_exception_handler(lambda _loop, _context: None)
-        for task in list(self.tasks.values()):
-            if task.done():
-                if not task.cancelled():
+        asyncio._set_running_loop(self)
+        try:
+            while self.tasks:
+                _number, task = self.tasks.popitem()
+                if not task.done():
+                    self._unwind(task)
+                elif not task.cancelled():
                     task.exception()
-                continue
-            task._log_destroy_pending = False
-            coro = task.get_coro()
-            for _ in range(CLOSE_ATTEMPTS):
-                with suppress(RuntimeError):
-                    coro.close()  # type: ignore[union-attr]
-                    break
+        finally:
+            asyncio._set_running_loop(None)
         self._ready.clear()  # type: ignore[attr-defined]
         self._scheduled.clear()  # type: ignore[attr-defined]
-        self.tasks.clear()
         for close in self.at_the_end:
             close()
         self.close()
+
+    def _unwind(self, task: SimTask) -> None:
+        """Frees what the task holds. Python runs every `finally` on the way, so it gets what it may ask for, a running
+        loop and a current task, and power fails again at each await: after an error that can be caught it would live on.
+        """
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        asyncio.tasks._enter_task(self, task)
+        try:
+            for _ in range(MOST_AWAITS_OF_AN_END):
+                task.context.run(task.get_coro().throw, PowerOff("the end of the run"))  # type: ignore[union-attr]
+        except BaseException:  # noqa: BLE001, S110 -- whatever it ends with, it has ended
+            pass
+        finally:
+            asyncio.tasks._leave_task(self, task)
 
 
 def _make_task(loop: Any, coro: Any, **options: Any) -> SimTask:
