@@ -258,6 +258,9 @@ class Auditor:
 
     def _on_resolve(self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float) -> None:
         task.newest_state = None  # a person's statement counts from here, until a newer report
+        permitted = [lease for lease in task.leases if lease.permit_until is not None]
+        if permitted and event["status_after"] == "failed" and ran_at < _settled(permitted) - 0.001:
+            self.broken(f"{task_id}: resolved to failed {_settled(permitted) - ran_at:.1f} s before it was settled")
 
     def _on_withdraw(
         self, database: Any, task_id: str, task: TaskSeen, event: Any, details: Any, ran_at: float
@@ -289,7 +292,7 @@ class Auditor:
                 self.broken(f"{task_id}: a second permit to another journal")
             if any(w.journal_id == lease.journal_id and self.has_click(task_id, w) for w in self.workers):
                 self.broken(f"{task_id}: a second permit to a journal that holds a click record")
-            settled = max(max(other.permit_until or 0.0, other.ended or 0.0) for other in earlier) + SETTLE
+            settled = _settled(earlier)
             looked = lease.began + look.get("begun_at_us", 0) / 1e6
             if ran_at < settled - 0.001 or looked < settled - 0.001:
                 self.broken(f"{task_id}: a second permit {settled - min(ran_at, looked):.1f} s before it was settled")
@@ -420,6 +423,11 @@ class Auditor:
             if machine.read("SELECT 1 FROM clicks WHERE task_id = ?", task_id):
                 return True
         return False
+
+
+def _settled(leases: list[LeaseSeen]) -> float:
+    """When a click under one of these permits must show on the site."""
+    return max(max(lease.permit_until or 0.0, lease.ended or 0.0) for lease in leases) + SETTLE
 
 
 def _is_whole(root: Path, ref: str) -> bool:

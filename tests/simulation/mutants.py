@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, wraps
 from pathlib import Path
@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 import gateway.api.services.order_leases as lease_service
 import gateway.clock
+import gateway.operations.decide
 import gateway.orders.expire
 import gateway.orders.hold
 import gateway.orders.lease
@@ -32,14 +33,17 @@ from gateway.domain.models import Actor
 from gateway.domain.refusals import Refusal, RefusedError
 from gateway.domain.states import TaskStatus
 from gateway.store.named_sql import statements
+from gateway.store.sqlite.writer import GroupWriter
 from tests.simulation import run
 from tests.simulation.site import SimSite
 from tests.simulation.worker_machine import SimClock
+from worker.gateway_port import Refused, Unreachable
 from worker.journal.journal import AlreadyRecordedError, Journal
-from worker.journal.records import OrderStatus
+from worker.journal.records import OrderStatus, Outcome
 from worker.lease_guard import LeaseGuard
 from worker.order_run import EndOrderError, OrderRun
 from worker.outbox import Outbox
+from worker.wire import report_to_wire
 
 Mutant = Callable[[], AbstractContextManager[None]]
 MUTANTS: dict[str, Mutant] = {}
@@ -242,6 +246,30 @@ def a_reboot_goes_unnoticed(stack: ExitStack) -> None:
     _replace(stack, gateway.clock.ServiceClock, "__init__", mutated)
 
 
+@mutant
+def answered_before_the_commit(stack: ExitStack) -> None:
+    """Whoever asked is answered once the operation has run, not once it is on disk."""
+    run_plainly, answer = GroupWriter._run_plainly, GroupWriter._answer
+
+    def mutated(self: GroupWriter, group: list[Any], outcome: Any) -> bool:
+        done = run_plainly(self, group, outcome)
+        if done:
+            answer(self, group)
+        return done
+
+    def to_the_rest(self: GroupWriter, group: list[Any]) -> None:
+        answer(self, [job for job in group if not job.future.done()])
+
+    _replace(stack, GroupWriter, "_run_plainly", mutated)
+    _replace(stack, GroupWriter, "_answer", to_the_rest)
+
+
+@mutant
+def resolved_before_it_is_settled(stack: ExitStack) -> None:
+    """A person's statement that nothing was ordered is taken while a click may still be on its way."""
+    _replace(stack, gateway.operations.decide, "_not_settled", lambda *_: None)
+
+
 # The worker
 
 
@@ -429,6 +457,18 @@ def report_before_evidence(stack: ExitStack) -> None:
         return ref
 
     _replace(stack, OrderRun, "keep", mutated)
+
+
+@mutant
+def a_report_is_sent_once(stack: ExitStack) -> None:
+    """A report whose answer does not come counts as delivered."""
+
+    async def mutated(self: Outbox, report: Any, _backoff: Any) -> None:
+        with suppress(Unreachable, Refused):
+            await self._gateway.report(report_to_wire(report, self._worker_id))
+        await self._journal.settle_report(report.sequence, Outcome.ACCEPTED, "")
+
+    _replace(stack, Outbox, "_deliver_one", mutated)
 
 
 # Faults that the simulation has found, put back
