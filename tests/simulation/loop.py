@@ -156,7 +156,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _unwind(self, task: SimTask) -> None:
         """Frees what the task holds. Python runs every `finally` on the way, so it gets what it may ask for, a running
-        loop and a current task, and power fails again at each await: after an error that can be caught it would live on.
+        loop and a current task, and power fails again at each await: what can be caught would let it live on.
         """
         task._log_destroy_pending = False  # type: ignore[attr-defined]
         asyncio.tasks._enter_task(self, task)
