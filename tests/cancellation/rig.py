@@ -1,0 +1,278 @@
+"""The whole gateway on a virtual loop, reached through its gRPC guard, whose calls can be broken off at any moment."""
+
+import asyncio
+import gc
+import random
+import re
+import shutil
+import sqlite3
+import tempfile
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import Message
+
+from gateway.api.admission import Admission
+from gateway.api.auth import EVERY_ROLE, Authenticator
+from gateway.api.call import methods_of
+from gateway.api.grpc.guard import Guard
+from gateway.api.services import Services
+from gateway.api.services.account_queries import AccountQueryService
+from gateway.api.services.catalog import CatalogService
+from gateway.api.services.operations import OperationsService
+from gateway.api.services.order_leases import OrderLeaseService
+from gateway.api.services.orders import OrderService
+from gateway.api.services.query_leases import QueryLeaseService
+from gateway.catalog.ingest import Ingest
+from gateway.catalog.rounds import Rounds
+from gateway.domain.catalog import CatalogPolicy
+from gateway.domain.queries import QueryPolicy
+from gateway.store.sqlite.engine import SqliteStore
+from gateway.store.sqlite.online_backups import OnlineBackups
+from gateway.waiting.hub import Hub
+from gateway.waiting.lease_desk import LeaseDesk
+from gateway.waiting.query_desk import QueryDesk, QueryShelf
+from tests.simulation.gateway_machine import POLICY, GatewayMachine
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.run import MEMORY, template
+from tests.simulation.store import SimStore
+from tests.simulation.trace import Trace
+from tests.simulation.wire import ServerContext
+
+QUERY_POLICY = QueryPolicy(
+    sites=("sandbox",),
+    lease_ttl=timedelta(seconds=40),
+    lifetime=timedelta(seconds=300),
+    max_attempts=3,
+    retention=timedelta(days=1),
+    longest_wait=timedelta(seconds=20),
+    max_params_bytes=64 * 1024,
+    max_result_bytes=64 * 1024,
+)
+CATALOG_POLICY = CatalogPolicy(
+    sites=("sandbox",),
+    interval=timedelta(hours=1),
+    window=timedelta(days=30),
+    details_a_round=5,
+    settle=timedelta(seconds=90),
+)
+METADATA = (("authorization", "Bearer secret"),)
+THREAD_SECONDS = 0.0005
+MOST_SECONDS = 60
+_TIME = re.compile(r"20\d\d-\d\d-\d\dT[0-9:.]+Z")
+_MOST_COUNTED = 10_000
+"""A larger number in a row is a time of the service clock."""
+
+
+class _Callbacks(deque[asyncio.Handle]):
+    """What the loop runs next; acts once before the n-th from now."""
+
+    left = -1
+    act: Callable[[], object]
+
+    def popleft(self) -> asyncio.Handle:
+        if self.left == 0:
+            self.act()
+        self.left -= 1
+        return super().popleft()
+
+
+class Loop(VirtualLoop):
+    """The simulation's loop for a gateway that lives: what a thread does takes time, and a generator that nobody
+    holds any more is closed, as asyncio does.
+    """
+
+    _asyncgen_firstiter_hook = asyncio.BaseEventLoop._asyncgen_firstiter_hook  # type: ignore[assignment]
+    _asyncgen_finalizer_hook = asyncio.BaseEventLoop._asyncgen_finalizer_hook  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._callbacks = self._ready = _Callbacks()
+        self.before(-1, _nothing)
+
+    def before(self, callbacks: int, act: Callable[[], object]) -> None:
+        """Calls `act` before that many callbacks from now, be it in the middle of a turn."""
+        self._callbacks.act, self._callbacks.left = act, callbacks
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":  # type: ignore[override]
+        future = self.create_future()
+
+        def work() -> None:  # a thread goes on to its end though nobody waits for it any more
+            try:
+                result = func(*args)
+            except Exception as error:  # noqa: BLE001 -- as an executor does
+                future.done() or future.set_exception(error)
+            else:
+                future.done() or future.set_result(result)
+
+        self.call_later(THREAD_SECONDS, work)
+        return future
+
+
+class WholeGateway(GatewayMachine):
+    """The gateway's machine with every service of the contract, on the store's own engine."""
+
+    guard: Guard
+    admission: Admission
+    hub: Hub
+    desks: tuple[Any, ...]
+    store: SqliteStore
+
+    def _handlers(self, store: SimStore, hub: Hub, desk: LeaseDesk) -> dict[str, Any]:
+        self.store = SqliteStore(store._database, store._clock, hub.publish, lambda _error: None)
+        self.store._writer = store._writer  # the real one, but for its thread
+        query_desk = QueryDesk(self.store, hub, QueryShelf(QUERY_POLICY))
+        assert self.process is not None
+        self.process.spawn(query_desk.run())
+        rounds = Rounds(CATALOG_POLICY, QUERY_POLICY, self._token)
+        backups = OnlineBackups(self.path, self.path.parent / "backups", store._clock.wall_utc)  # type: ignore[attr-defined]
+        services = Services(
+            orders=OrderService(self.store, hub, POLICY, self._token),
+            order_leases=OrderLeaseService(self.store, desk, POLICY, self._token),
+            account_queries=AccountQueryService(self.store, hub, QUERY_POLICY, self._token),
+            query_leases=QueryLeaseService(self.store, query_desk, QUERY_POLICY, Ingest(CATALOG_POLICY, rounds)),
+            catalog=CatalogService(self.store, CATALOG_POLICY, rounds),
+            operations=OperationsService(self.store, POLICY, backups.create),
+        )
+        self.hub, self.desks = hub, (desk, query_desk)
+        self.admission = Admission(Authenticator({"api": (EVERY_ROLE, ["secret"])}))
+        self.guard = Guard(self.admission)
+        return {
+            method.path: self.guard.handler(method)
+            for descriptor, service in services.offered()
+            for method in methods_of(service, descriptor)
+        }
+
+
+class Rig:
+    """A gateway that is up, and its callers."""
+
+    def __init__(self, folder: Path) -> None:
+        shutil.copy(template(), folder / "gateway.db")
+        self.loop = Loop()
+        chance = random.Random(1)  # noqa: S311 -- reproducible on purpose
+        self.machine = WholeGateway(self.loop, folder, chance, Trace(self.loop.time), lambda _database, _at: None)
+        self.machine.start()
+        self.run(asyncio.sleep(1))
+        self.token = ""
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Raises TimeoutError if nothing comes of it in MOST_SECONDS of virtual time."""
+        return self.loop.run_until_complete(_bounded(work))
+
+    async def call(self, path: str, request: Message, taken: list[Any] | None = None) -> list[Any]:
+        """Calls as grpc's server does; `taken` gets what has reached the transport, be the call broken off or not."""
+        handler = self.machine.server.handlers[path]
+        data, context = request.SerializeToString(), ServerContext(METADATA)
+        taken = [] if taken is None else taken
+        if handler.unary_unary is not None:
+            taken.append(await handler.unary_unary(data, context))
+        else:
+            await _send_all(handler.unary_stream(data, context), taken)
+        return taken
+
+    async def break_off(
+        self, path: str, request: Message, callbacks: int, *, again: bool = False
+    ) -> tuple[bool, list[Any]]:
+        """Begins a call and cancels it before that many callbacks of the loop, and where `again` before each one that
+        follows; tells whether it had ended before, and what had reached the transport.
+        """
+        taken: list[Any] = []
+        assert self.machine.process is not None
+        task = self.machine.process.spawn(self.call(path, request, taken))
+
+        def cancel() -> None:
+            if task.cancel() and again:
+                self.loop.before(1, cancel)
+
+        self.loop.before(callbacks, cancel)
+        await asyncio.wait([task])
+        ended = not task.cancelled()
+        self.loop.before(-1, _nothing)  # or it would hold the task
+        if ended:
+            task.result()
+        return ended, taken
+
+    def settle(self) -> None:
+        """Lets everything happen that is to come of what was done."""
+        self.loop.forget_done()
+        gc.collect()
+        self.run(asyncio.sleep(1))
+
+    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        """All that is stored, without times, which differ from call to call."""
+        with sqlite3.connect(f"file:{self.machine.path}?mode=ro", uri=True) as reading:
+            names = [name for (name,) in reading.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            rows = {name: [_timeless(row) for row in reading.execute(f"SELECT * FROM {name}")] for name in names}  # noqa: S608
+        reading.close()
+        del rows["clock_anchor"]
+        rows["backups"] = [("backup",) for _ in self.machine.path.parent.glob("backups/*")]
+        return rows
+
+    def held(self) -> dict[str, Any]:
+        """Everything of the process that a call may hold while it runs."""
+        writer = self.machine.store._writer
+        return {
+            "tasks": sum(not task.done() for task in self.loop.tasks.values()),
+            "timers": sum(not timer._cancelled for timer in self.loop._scheduled),  # type: ignore[attr-defined]
+            "generators": len(self.loop._asyncgens),  # type: ignore[attr-defined]
+            "calls": self.machine.guard._running,
+            "waiters": self.machine.admission.waiters,
+            "subscriptions": sorted(self.machine.hub.topics()),
+            "places": [
+                [len(places) for places in (desk._lines, desk._latest, desk._superseded, desk._errands)]
+                for desk in self.machine.desks
+            ],
+            "operations": len(writer._pending),
+            "transactions": sum(
+                connection.in_transaction for connection in (writer._connection, *self.machine.store._reading)
+            ),
+            "faults": list(self.loop.faults),
+        }
+
+    def close(self) -> None:
+        self.machine.power_off()
+        for connection in self.machine.store._reading:
+            connection.close()
+        self.machine.store._readers.shutdown()
+        self.loop.abandon()
+
+
+@contextmanager
+def gateway() -> Iterator[Rig]:
+    """A fresh one, in memory where that is possible."""
+    folder = Path(tempfile.mkdtemp(prefix="cancellation-", dir=MEMORY if MEMORY.is_dir() else None))
+    rig = Rig(folder)
+    try:
+        yield rig
+    finally:
+        rig.close()
+        shutil.rmtree(folder)
+
+
+async def _bounded(work: Coroutine[Any, Any, Any]) -> Any:
+    async with asyncio.timeout(MOST_SECONDS):
+        return await work
+
+
+def _nothing() -> None: ...
+
+
+async def _send_all(messages: AsyncIterator[Any], taken: list[Any]) -> None:
+    """As grpc does: a message is in its hands at once, and sending may wait; nobody closes the iterator."""
+    async for message in messages:
+        taken.append(message)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
+def _timeless(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        _TIME.sub("", value) if isinstance(value, str) else value
+        for value in row
+        if not (isinstance(value, int) and value > _MOST_COUNTED)
+    )

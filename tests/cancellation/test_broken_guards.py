@@ -1,0 +1,101 @@
+"""The test of every await is a test only if it finds what it looks for: each guard is taken out, and it must notice."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import grpc
+import pytest
+
+from gateway.api.admission import Admission
+from gateway.api.grpc.guard import Guard
+from gateway.store.sqlite.engine import SqliteStore
+from gateway.store.sqlite.transaction import SqliteTransaction
+from gateway.store.sqlite.writer import GroupWriter
+from gateway.waiting.desk import Desk
+from gateway.waiting.hub import Hub
+from tests.cancellation.calls import CASES
+from tests.cancellation.test_every_await import break_off_everywhere
+
+
+async def _transaction_of_the_caller(self: Any, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
+    hints: set[str] = set()
+    connection = self._writer._connection
+    connection.execute("BEGIN IMMEDIATE")
+    result = operation(SqliteTransaction(connection, hints), self._clock.now(), *args, **kwargs)
+    await asyncio.sleep(0.0005)
+    connection.execute("COMMIT")
+    self._writer._publish(hints)
+    return result
+
+
+async def _open_without_a_shield(self: Any, request: Any) -> Any:
+    return await self._store.write(self._shelf.open, request)
+
+
+def _leave_without_giving_back(self: Any, waiter: Any) -> None:
+    self._drop(waiter)
+    self._superseded.discard(waiter)
+    self._latest.clear()
+
+
+def _stay_in_line(self: Any, waiter: Any) -> None:
+    if waiter.future.done() and not waiter.handed_over:
+        self._send(self._put_back(waiter.request, waiter.future.result()))
+
+
+def _deliver_to_whoever_has_gone(self: Any, taken: Any) -> None:
+    for waiter, lease in taken:
+        waiter.future.set_result(lease)
+        self._drop(waiter)
+
+
+def _answer_whoever_has_gone(self: Any, group: Any) -> None:
+    for job in group:
+        job.future.set_result(job.result)
+
+
+@contextmanager
+def _waiting_without_an_end(self: Any) -> Iterator[None]:
+    self._waiters += 1
+    yield
+    self._waiters -= 1
+
+
+def _stream_without_an_end(self: Any, method: Any) -> Any:
+    async def serve(data: bytes, context: Any) -> AsyncIterator[Any]:
+        self._running += 1
+        async for answer in method.serve(method.decode(data), self._admit(method.path, context)):
+            yield answer
+        self._end_call()
+
+    return grpc.unary_stream_rpc_method_handler(serve)
+
+
+HELD, NOBODY = "held after", "leased to nobody"
+BROKEN: dict[str, tuple[str, str, Any, str, Any]] = {
+    "a transaction that belongs to the caller": (
+        "SubmitOrder", HELD, SqliteStore, "write", _transaction_of_the_caller,
+    ),
+    "an opening that is cancelled with its caller": (
+        "LeaseOrders, at once", NOBODY, Desk, "_open", _open_without_a_shield,
+    ),
+    "a lease that is not given back": ("LeaseQueries, later", NOBODY, Desk, "_leave", _leave_without_giving_back),
+    "a waiter that stays in line": ("LeaseOrders, later", HELD, Desk, "_leave", _stay_in_line),
+    "a delivery to whoever has gone": ("LeaseOrders, later", NOBODY, Desk, "_deliver", _deliver_to_whoever_has_gone),
+    "an answer to whoever has gone": ("PauseDispatch", HELD, GroupWriter, "_answer", _answer_whoever_has_gone),
+    "a subscription that stays": ("WatchOrder", HELD, Hub, "_remove", lambda *_: None),
+    "a place among the waiters that stays taken": ("WatchQuery", HELD, Admission, "waiting", _waiting_without_an_end),
+    "a call that is counted for ever": ("WatchOrder", HELD, Guard, "_stream", _stream_without_an_end),
+}  # fmt: skip
+"""What is broken: the call that finds it out, what is found, and what takes the guard's place."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_guard_is_noticed(name: str) -> None:
+    found_by, finding, owner, attribute, broken = BROKEN[name]
+    (case,) = (case for case in CASES if str(case) == found_by)
+    with patch.object(owner, attribute, broken), pytest.raises(AssertionError, match=finding):
+        break_off_everywhere(case)
