@@ -1,8 +1,11 @@
 """What every test shares."""
 
 import os
+from collections import Counter
 
 import pytest
+
+from tests.simulation.figures import told
 
 
 @pytest.hookimpl(wrapper=True)
@@ -13,3 +16,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped where nothing may be: {report.longrepr}"
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what was simulated, so that "no violation" can be weighed."""
+    runs, seconds, counts = 0, 0.0, Counter[str]()
+    for report in terminalreporter.getreports("passed"):
+        for name, simulated in report.user_properties:
+            if name == "simulated":
+                runs, seconds = runs + simulated["runs"], seconds + simulated["seconds"]
+                counts.update(simulated["counts"])
+    if runs:
+        terminalreporter.section("simulated")
+        terminalreporter.write_line(told(runs, seconds, counts))

@@ -13,15 +13,9 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
+from tests.simulation.figures import told
 from tests.simulation.mutants import MUTANTS, runs_until_found
 from tests.simulation.run import Result, simulate
-
-FIGURES = (
-    "gateway crashes", "worker crashes", "freezes", "cuts", "full disks", "lost requests", "lost answers",
-    "duplicated requests", "event submit", "event lease", "event undo", "event expire", "event expire_now",
-    "event reclaim", "event requeue", "event withdraw", "event resolve", "event report_refused", "event permit",
-    "second permits", "clicks", "orders placed", "payments", "duplicates",
-)  # fmt: skip
 
 
 def results(seeds: range, jobs: int) -> Iterator[Result]:
@@ -34,16 +28,18 @@ def run_many(seeds: range, jobs: int) -> int:
     """Runs the seeds and prints what happened; returns how many runs failed."""
     counts: Counter[str] = Counter()
     seconds, failed, began = 0.0, 0, time.monotonic()
-    for result in results(seeds, jobs):
+    for done, result in enumerate(results(seeds, jobs), start=1):
         counts += result.counts
         seconds += result.seconds
+        if done % 1_000 == 0:
+            print(f"{done:,} of {len(seeds):,}", flush=True)
         if result.violations:
             failed += 1
             print("\n".join(result.lines))
             print(f"seed {result.seed}: " + "\n  ".join(result.violations), flush=True)
     minutes = (time.monotonic() - began) / 60
-    print(f"runs {len(seeds):,}, failed {failed}, virtual hours {seconds / 3600:,.1f}, in {minutes:.1f} minutes")
-    print(", ".join(f"{name.removeprefix('event ')} {counts[name]:,}" for name in FIGURES))
+    print(f"failed {failed}, in {minutes:.1f} minutes")
+    print(told(len(seeds), seconds, counts))
     return failed
 
 
