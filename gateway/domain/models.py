@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from gateway.domain.states import OrderState, Placement, TaskStatus
+from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
 
 
 class LeaseScope(StrEnum):
@@ -146,6 +146,11 @@ class TaskDetail:
 
     task: Task
     reports: tuple[Report, ...]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the worker is done with the task; a person or a late report may still change it."""
+        return self.task.status in ENDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,11 @@ class QueryDetail:
     query: Query
     result_json: str | None = None
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing changes any more."""
+        return self.query.status in QUERY_ENDED
+
 
 @dataclass(frozen=True, slots=True)
 class QueryPage:

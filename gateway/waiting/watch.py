@@ -1,34 +1,50 @@
-"""Watching a task until it ends."""
+"""Watching a task or a query until it ends."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from typing import Protocol, TypeVar
 
-from gateway.domain.models import TaskDetail
+from gateway.domain.moment import Moment
 from gateway.domain.refusals import Refusal, RefusedError
-from gateway.domain.states import ENDED
-from gateway.orders.history import topic_of
-from gateway.orders.read import get_task
-from gateway.store.port import Store
+from gateway.store.port import Store, Transaction
 from gateway.waiting.hub import Hub
 from gateway.waiting.stream import HEARTBEAT, HEARTBEAT_SECONDS, Heartbeat, shutting_down
 
 
-async def watch_task(
-    store: Store, hub: Hub, task_id: str, heartbeat_seconds: float = HEARTBEAT_SECONDS
-) -> AsyncGenerator[Heartbeat | TaskDetail]:
-    """Yield the task now and after each change until it has ended, heartbeats in between.
+class Watched(Protocol):
+    """What can be watched; two that are equal tell the same."""
 
-    Raises RefusedError: TASK_NOT_FOUND, or SHUTTING_DOWN when the gateway stops.
+    @property
+    def has_ended(self) -> bool:
+        """Whether a watch has nothing more to wait for."""
+        ...
+
+
+W = TypeVar("W", bound=Watched)
+
+
+async def watch(
+    store: Store,
+    hub: Hub,
+    topic: str,
+    get: Callable[[Transaction, Moment, str], W | Refusal],
+    key: str,
+    *,
+    heartbeat_seconds: float = HEARTBEAT_SECONDS,
+) -> AsyncGenerator[Heartbeat | W]:
+    """Yield what `get` finds under `key`, now and after each change, until it has ended; heartbeats in between.
+
+    Raises RefusedError with the refusal of `get`, or SHUTTING_DOWN when the gateway stops.
     """
-    with hub.subscribe(topic_of(task_id)) as changes:
-        last: TaskDetail | None = None
+    with hub.subscribe(topic) as changes:
+        last: W | None = None
         while True:
-            found = await store.read(get_task, task_id)
+            found = await store.read(get, key)
             if isinstance(found, Refusal):
                 raise RefusedError(found)
             if found != last:
                 yield found
                 last = found
-            if found.task.status in ENDED:
+            if found.has_ended:
                 return
             while not await changes.wait(heartbeat_seconds):
                 yield HEARTBEAT

@@ -13,10 +13,11 @@ from gateway.domain import fields
 from gateway.domain.queries import QueryPolicy
 from gateway.queries.read import get_query, list_queries
 from gateway.queries.submit import submit_query
+from gateway.queries.topics import topic_of_query
 from gateway.store.port import Store
 from gateway.waiting.hub import Hub
-from gateway.waiting.query_watch import watch_query
 from gateway.waiting.stream import Heartbeat
+from gateway.waiting.watch import watch
 
 
 class AccountQueryService:
@@ -66,7 +67,7 @@ class AccountQueryService:
     ) -> AsyncIterator[account_queries_pb2.WatchQueryResponse]:
         """Follow one query until it ends."""
         query_id = fields.key("query_id", request.query_id)
-        async with aclosing(watch_query(self._store, self._hub, query_id)) as changes:
+        async with aclosing(watch(self._store, self._hub, topic_of_query(query_id), get_query, query_id)) as changes:
             async for change in changes:
                 if isinstance(change, Heartbeat):
                     yield account_queries_pb2.WatchQueryResponse(heartbeat=heartbeat())

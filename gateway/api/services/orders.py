@@ -10,12 +10,13 @@ from gateway.api.answers import accepted, heartbeat
 from gateway.api.call import Call
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy
+from gateway.orders.history import topic_of
 from gateway.orders.read import get_task, list_tasks
 from gateway.orders.submit import cancel, submit
 from gateway.store.port import Store
 from gateway.waiting.hub import Hub
 from gateway.waiting.stream import Heartbeat
-from gateway.waiting.watch import watch_task
+from gateway.waiting.watch import watch
 
 
 class OrderService:
@@ -62,7 +63,7 @@ class OrderService:
     ) -> AsyncIterator[orders_pb2.WatchOrderResponse]:
         """Follow one task until it ends."""
         task_id = fields.key("task_id", request.task_id)
-        async with aclosing(watch_task(self._store, self._hub, task_id)) as changes:
+        async with aclosing(watch(self._store, self._hub, topic_of(task_id), get_task, task_id)) as changes:
             async for change in changes:
                 if isinstance(change, Heartbeat):
                     yield orders_pb2.WatchOrderResponse(heartbeat=heartbeat())

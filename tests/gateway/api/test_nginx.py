@@ -93,7 +93,7 @@ class Proxied:
 
 @pytest.fixture
 async def proxied(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Proxied]:
-    monkeypatch.setattr(watch.watch_task, "__defaults__", (10 / FASTER,))
+    monkeypatch.setattr(watch.watch, "__kwdefaults__", {"heartbeat_seconds": 10 / FASTER})
     monkeypatch.setattr(desk.Desk.__init__, "__defaults__", (10 / FASTER,))
     async with (
         running_gateway(certificates, token="the-token", api_token=("the-token",)) as gateway,
