@@ -11,6 +11,7 @@ from gateway.cli.settings import CommandSettings
 from gateway.cli.strays import OF_THE_WORKER
 from gateway.settings import Settings
 from worker.settings import WorkerSettings
+from worker.strays import OF_THE_GATEWAY
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = (ROOT / ".env.example").read_text()
@@ -42,6 +43,11 @@ def test_every_setting_is_shown_once_with_its_meaning() -> None:
 def test_the_gateway_knows_which_names_are_the_worker_s() -> None:
     others = Settings.model_fields.keys() | CommandSettings.model_fields.keys()
     assert WorkerSettings.model_fields.keys() - others == OF_THE_WORKER
+
+
+def test_the_worker_knows_which_names_are_the_gateway_s() -> None:
+    others = Settings.model_fields.keys() | CommandSettings.model_fields.keys()
+    assert others - WorkerSettings.model_fields.keys() == OF_THE_GATEWAY
 
 
 def test_taking_the_comment_signs_off_changes_nothing() -> None:

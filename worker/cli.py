@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import logging
 import signal
 import time
 from collections.abc import Awaitable, Callable
@@ -24,9 +25,12 @@ from worker.logs import configure_logging
 from worker.main import NO_SITE, run_worker
 from worker.sandbox_shop.server import run_sandbox_shop
 from worker.settings import SettingsError, WorkerSettings, load_settings
+from worker.strays import stray_settings
 from worker.tables import print_table, short_time
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 app = typer.Typer(
     help="The local worker: takes one order at a time from the gateway, buys it, keeps the evidence, reports.\n\n"
@@ -90,8 +94,13 @@ def common(
 
 @app.command()
 def config(as_json: JsonOption = False) -> None:
-    """Show every setting in effect here, and where it comes from. Tokens are never shown."""
+    """Show every setting in effect here, and where it comes from. Tokens are never shown.
+
+    Warns of each RAKUTEN_* name that is no setting.
+    """
     rows = list(effective_settings(_settings()))
+    for line in stray_settings():
+        err.print(f"order-worker: warning: {line}", style="yellow", highlight=False, markup=False, soft_wrap=True)
     if as_json:
         out.print_json(json.dumps({name: {"value": value, "from": source} for name, value, source in rows}))
         return
@@ -127,6 +136,8 @@ def run() -> None:
     """
     settings = _settings()
     configure_logging(settings.log_format, settings.log_level)
+    for line in stray_settings():
+        log.warning("%s", line)
     try:
         asyncio.run(_run(settings))
     except (SettingsError, JournalError) as error:

@@ -222,6 +222,19 @@ async def test_config_shows_what_is_in_effect_but_no_secret(bench: Bench) -> Non
     assert "local-01" in (await call(bench, "config"))[1]
 
 
+async def test_a_misspelt_setting_is_told_and_one_of_the_gateway_is_not(bench: Bench) -> None:
+    (bench.folder / ".env").write_text("RAKUTEN_WORKER_IDD=local-01\nRAKUTEN_SITES=sandbox\n")
+    code, output, errors = await call(bench, "config", "--json", RAKUTEN_QQQQ="1")
+    assert code == 0
+    assert "RAKUTEN_SITES" not in output + errors
+    assert errors.splitlines() == [
+        "order-worker: warning: RAKUTEN_QQQQ in the environment is no setting and is ignored",
+        "order-worker: warning: RAKUTEN_WORKER_IDD in .env is no setting and is ignored; is RAKUTEN_WORKER_ID meant?",
+    ]
+    _, _, errors = await call(bench, "run", RAKUTEN_ORDER_GATEWAY_URL="")
+    assert "RAKUTEN_WORKER_IDD in .env is no setting" in errors
+
+
 def test_every_command_is_on_its_page_and_no_other() -> None:
     section = (Path(__file__).parents[2] / "docs" / "worker-cli.md").read_text().partition("## Exit codes")[0]
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
