@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import psutil
 from grpc.aio import AioRpcError
 from ordergateway.v1 import operations_pb2, orders_pb2
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
@@ -51,6 +52,15 @@ SETTINGS = GATEWAY_SETTINGS | {
 }
 
 
+async def until(true: Callable[[], Any]) -> None:
+    """Looks until it is so."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            if true():
+                return
+            await asyncio.sleep(0.02)
+
+
 class Program:
     """One of the two programs, started again as often as it is killed."""
 
@@ -81,6 +91,15 @@ class Program:
             )  # fmt: skip
         self.starts += 1
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    async def until_frozen(self) -> None:
+        """Returns once a SIGSTOP has taken effect."""
+        await until(lambda: psutil.Process(self.pid).status() == psutil.STATUS_STOPPED)
+
     def arm(self, place: str, number: signal.Signals = signal.SIGKILL) -> None:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.write(f"{place} {number.name}\n".encode())
@@ -104,16 +123,26 @@ class Program:
 class Siege:
     """Everything that runs, and what was promised to the upstream."""
 
-    def __init__(self, folder: Path, shop: RunningShop, proxy: FaultyProxy, port: int, seed: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        shop: RunningShop,
+        proxy: FaultyProxy,
+        port: int,
+        seed: int,
+        of_gateway: dict[str, str],
+        of_worker: dict[str, str],
+    ) -> None:
         self.chance = random.Random(seed)  # noqa: S311 -- reproducible as far as processes are
         self.figures: Counter[str] = Counter()
         self.violations: list[str] = []
         self._folder = folder
-        self._journal = folder / "data" / "trading.db"
+        self.database = folder / "data" / "gateway.db"
+        self.journal = Path(of_worker.get("RAKUTEN_TRADING_DB_PATH", folder / "data" / "trading.db"))
         self._shop = shop
-        self._proxy = proxy
+        self.proxy = proxy
         self.promises = Promises()
-        self.gateway = Program("gateway", folder, SETTINGS | {"RAKUTEN_GATEWAY_GRPC_PORT": str(port)})
+        self.gateway = Program("gateway", folder, SETTINGS | {"RAKUTEN_GATEWAY_GRPC_PORT": str(port)} | of_gateway)
         self.worker = Program(
             "worker",
             folder,
@@ -126,11 +155,12 @@ class Siege:
                 "RAKUTEN_ORDER_MAX_TOTAL_YEN": "100000",
                 "RAKUTEN_LOST_ANSWER_LOOK_SECONDS": "0.5",
                 "RAKUTEN_LOST_ANSWER_INTERVAL_SECONDS": "0.1",
-            },
+            }
+            | of_worker,
         )
         self._channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.max_reconnect_backoff_ms", 200)])
-        self._orders: Any = OrderServiceStub(self._channel)
-        self._operations: Any = OperationsServiceStub(self._channel)
+        self.orders: Any = OrderServiceStub(self._channel)
+        self.operations: Any = OperationsServiceStub(self._channel)
 
     async def close(self) -> None:
         await self._channel.close()
@@ -148,7 +178,7 @@ class Siege:
         request = orders_pb2.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=body)
         while True:
             try:
-                await self._orders.SubmitOrder(request, metadata=AUTHORIZED, timeout=3)
+                await self.orders.SubmitOrder(request, metadata=AUTHORIZED, timeout=3)
             except AioRpcError:
                 self.figures["submits without an answer"] += 1
                 await asyncio.sleep(0.1)
@@ -190,6 +220,13 @@ class Siege:
         self.gateway.send(signal.SIGKILL)
         self.worker.send(signal.SIGKILL)
 
+    async def freeze_worker_at(self, place: CheckpointName, task_id: str) -> None:
+        """Submits a task and returns once the worker stands still there with it."""
+        await self.keep_up()
+        self.worker.arm(place, signal.SIGSTOP)
+        await self.submit(task_id)
+        await self.worker.until_frozen()
+
     async def _freeze_worker(self) -> None:
         self.figures["worker frozen past its lease"] += 1
         self.worker.arm(self.chance.choice(list(CheckpointName)), signal.SIGSTOP)
@@ -200,9 +237,9 @@ class Siege:
         mode = self.chance.choice([mode for mode in Mode if mode is not Mode.PASS])
         self.figures[f"network: {mode}"] += 1
         await asyncio.sleep(self.chance.uniform(0, 0.3))
-        self._proxy.set(mode)
+        self.proxy.set(mode)
         await asyncio.sleep(self.chance.uniform(0.2, LEASE_SECONDS * 1.3))
-        self._proxy.set(Mode.PASS)
+        self.proxy.set(Mode.PASS)
 
     # The person
 
@@ -224,7 +261,7 @@ class Siege:
         """Looks at a task and acts; True once it has ended, or is unknown."""
         try:
             request = orders_pb2.GetOrderRequest(task_id=task_id)
-            task = (await self._orders.GetOrder(request, metadata=AUTHORIZED, timeout=3)).task
+            task = (await self.orders.GetOrder(request, metadata=AUTHORIZED, timeout=3)).task
             if task.status in ENDED:
                 return True
             if task.status == STALE:
@@ -240,28 +277,28 @@ class Siege:
         if self.chance.random() < 0.3:
             reason = f"once more, {uuid.uuid4()}"
             request = operations_pb2.RequeueOrderRequest(task_id=task_id, reason=reason)
-            await self._operations.RequeueOrder(request, metadata=AUTHORIZED, timeout=3)
+            await self.operations.RequeueOrder(request, metadata=AUTHORIZED, timeout=3)
             self.promises.decisions.append((task_id, "requeue", reason))
             return
         with suppress(JournalError):
-            journal = await Journal.look_into(self._journal, clock=ManualClock())
+            journal = await Journal.look_into(self.journal, clock=ManualClock())
             try:
                 self.promises.wishes[await journal.file_wish(task_id)] = task_id
             finally:
                 await journal.close()
 
     async def _resolve(self, task_id: str) -> None:
-        numbers = [order.number for order in self._ordered(task_id)]
+        numbers = [order.number for order in self.ordered(task_id)]
         reason = f"looked at the shop, {uuid.uuid4()}"
         request = operations_pb2.ResolveOrderRequest(task_id=task_id, reason=reason)
         if numbers:
             request.outcome, request.site_order_id = ENDED[0], numbers[0]
         else:
             request.outcome = ENDED[1]
-        await self._operations.ResolveOrder(request, metadata=AUTHORIZED, timeout=3)
+        await self.operations.ResolveOrder(request, metadata=AUTHORIZED, timeout=3)
         self.promises.decisions.append((task_id, "resolve", reason))
 
-    def _ordered(self, task_id: str) -> list[Any]:
+    def ordered(self, task_id: str) -> list[Any]:
         code = f"item-{task_id}"
         orders = self._shop.shop.orders.values()
         return [order for order in orders if any(line.code == code for line in order.quote.lines)]
@@ -270,11 +307,11 @@ class Siege:
         """Compares the shop's book with what the gateway says of an ended task."""
         request = orders_pb2.GetOrderRequest(task_id=task_id)
         try:
-            task = (await self._orders.GetOrder(request, metadata=AUTHORIZED, timeout=10, wait_for_ready=True)).task
+            task = (await self.orders.GetOrder(request, metadata=AUTHORIZED, timeout=10, wait_for_ready=True)).task
         except AioRpcError as error:
             self.violations.append(f"{task_id}: {error.details()}")
             return
-        orders = self._ordered(task_id)
+        orders = self.ordered(task_id)
         self.figures["orders placed"] += len(orders)
         if len(orders) > 1:
             self.figures["duplicates"] += 1
@@ -292,20 +329,20 @@ class Siege:
     async def judge_books(self) -> Kept:
         """Compares what was acknowledged with what is there, once every report has arrived."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while waiting := waiting_reports(self._journal):
+        while waiting := waiting_reports(self.journal):
             await self.keep_up()
             await asyncio.sleep(LOOK_SECONDS)
             if time.monotonic() > deadline:
                 self.violations.append(f"{waiting} reports wait for ever")
                 break
-        kept = self.compare(self._folder / "data" / "gateway.db")
+        kept = self.compare(self.database)
         self.violations += kept.violations
         return kept
 
     def compare(self, database: Path) -> Kept:
         """Looks for everything acknowledged in that database of the gateway."""
-        ordered = {task_id: [order.number for order in self._ordered(task_id)] for task_id in self.promises.submits}
-        return compare(self.promises, ordered, self._journal, database)
+        ordered = {task_id: [order.number for order in self.ordered(task_id)] for task_id in self.promises.submits}
+        return compare(self.promises, ordered, self.journal, database)
 
     async def until_ended(self, task_id: str) -> None:
         """The person stays with a task until it has ended."""
@@ -325,7 +362,7 @@ class Siege:
         up = f"gateway up {self.gateway.is_up}, worker up {self.worker.is_up}"
         try:
             request = operations_pb2.ListEventsRequest(subject=task_id, page_size=8)
-            told = await self._operations.ListEvents(request, metadata=AUTHORIZED, timeout=3)
+            told = await self.operations.ListEvents(request, metadata=AUTHORIZED, timeout=3)
         except AioRpcError as error:
             return f"{up}, no answer: {error.details()}"
         events = ", ".join(event.kind for event in reversed(told.events))
@@ -381,19 +418,21 @@ class Siege:
             await self.keep_up()
             await asyncio.sleep(0.2)
         await asyncio.gather(*besieging)
-        self._proxy.set(Mode.PASS)
+        self.proxy.set(Mode.PASS)
         self.worker.send(signal.SIGCONT)
         for task_id in sorted(open_tasks):
             await self.until_ended(task_id)
 
 
 @asynccontextmanager
-async def siege(folder: Path, seed: int) -> AsyncIterator[Siege]:
-    """Everything that a siege needs; nothing of it is left."""
+async def siege(
+    folder: Path, seed: int = 1, of_gateway: dict[str, str] | None = None, of_worker: dict[str, str] | None = None
+) -> AsyncIterator[Siege]:
+    """Everything that a siege needs, with further settings of the two programs; nothing of it is left."""
     async with AsyncExitStack() as stack:
         shop = await stack.enter_async_context(running_shop())
         port = free_port()
         proxy = await stack.enter_async_context(FaultyProxy(port))
-        besieged = Siege(folder, shop, proxy, port, seed)
+        besieged = Siege(folder, shop, proxy, port, seed, of_gateway or {}, of_worker or {})
         stack.push_async_callback(besieged.close)
         yield besieged

@@ -1,0 +1,57 @@
+"""The network between worker and gateway fails around the permit and after the click, in each of its ways."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.faults.promises import rows
+from tests.faults.proxy import Mode
+from tests.faults.siege import LEASE_SECONDS, siege, until
+from worker.checkpoints import CheckpointName
+
+BEFORE_THE_PERMIT, AFTER_THE_CLICK = CheckpointName.CONFIRMED, CheckpointName.CLICKED
+
+
+def happened(database: Path, task_id: str, kind: str) -> int:
+    return len([row for row in rows(database, "SELECT subject, kind FROM events") if tuple(row) == (task_id, kind)])
+
+
+@pytest.mark.extended
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(("at", "orders"), [(BEFORE_THE_PERMIT, 0), (AFTER_THE_CLICK, 1)], ids=["permit", "report"])
+async def test_no_way_of_failing_makes_a_click_without_a_permit_nor_a_second_one(
+    tmp_path: Path, at: CheckpointName, orders: int
+) -> None:
+    async with siege(tmp_path) as besieged:
+        for number, mode in enumerate([mode for mode in Mode if mode is not Mode.PASS]):
+            task_id = f"t-{number}"
+            await besieged.freeze_worker_at(at, task_id)
+            besieged.proxy.set(mode)
+            besieged.worker.send(signal.SIGCONT)
+            await asyncio.sleep(LEASE_SECONDS * 1.2)
+            assert len(besieged.ordered(task_id)) == orders, mode
+            besieged.proxy.set(Mode.PASS)
+            await besieged.until_ended(task_id)
+        await besieged.judge_books()
+        assert not besieged.violations
+
+
+@pytest.mark.timeout(60)
+async def test_a_lost_answer_within_the_lease_needs_no_person(tmp_path: Path) -> None:
+    long = {"RAKUTEN_LEASE_TTL_SECONDS": "60", "RAKUTEN_PERMIT_TTL_SECONDS": "30"}
+    async with siege(tmp_path, of_gateway=long) as besieged:
+        for number, (at, event) in enumerate(((BEFORE_THE_PERMIT, "permit"), (AFTER_THE_CLICK, "report"))):
+            await besieged.freeze_worker_at(at, f"t-{number}")
+            before = happened(besieged.database, f"t-{number}", event)
+            besieged.proxy.set(Mode.DROP_ANSWERS)
+            besieged.worker.send(signal.SIGCONT)
+            await until(lambda: happened(besieged.database, f"t-{number}", event) > before)  # noqa: B023 -- awaited here
+            besieged.proxy.set(Mode.CUT)
+            besieged.proxy.set(Mode.PASS)
+            await besieged.until_ended(f"t-{number}")
+            assert len(besieged.ordered(f"t-{number}")) == 1
+        kept = await besieged.judge_books()
+        assert not besieged.violations
+        assert kept.counted["decisions"] == kept.counted["wishes"] == 0
