@@ -85,7 +85,8 @@ async def run_gateway(
     """Serve until `stop` is set; `on_ready` gets the ports. `machine` replaces the machine's clocks and
     `tracing` what OTEL_* variables ask for, in tests.
 
-    Raises SettingsError (unreadable TLS files, address in use), DatabaseUnusableError, FatalStoreError.
+    Raises SettingsError (unreadable TLS files, address in use), DatabaseUnusableError, FatalStoreError, and
+    StoreUnavailableError where the database takes no writes at start.
     """
     certificates = certificates_of(settings)
     policy = settings.policy()

@@ -1,6 +1,7 @@
 """Putting a backup in the place of the database, with the gateway stopped (specification, section 4, history)."""
 
 import secrets
+import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ def restore(
 ) -> Restored:
     """Verify `backup` and put it in the place of `target`; the old database is kept beside it.
 
-    Raises DatabaseUnusableError (the gateway runs, the backup is damaged or newer than this program), OSError.
+    Raises DatabaseUnusableError (the gateway runs, no room, the backup is damaged or newer than this program), OSError.
     """
     machine = machine or system_time()
     # The database's log lies beside the file itself, not beside a symbolic link to it.
@@ -41,7 +42,10 @@ def restore(
         facts = inspect(backup)
         opened: list[int] = []
         aside = target.with_name(f"{target.name}.before-restore-{machine.wall():%Y%m%dT%H%M%S%f}Z")
-        existed = place(backup, target, aside, lambda copy: opened.append(_prepare(copy, facts, machine)), progress)
+        try:
+            existed = place(backup, target, aside, lambda copy: opened.append(_prepare(copy, facts, machine)), progress)
+        except sqlite3.Error as error:
+            raise DatabaseUnusableError(f"{target}: {error}; nothing was changed") from error
     return Restored(facts, opened[0], aside if existed else None)
 
 

@@ -11,7 +11,7 @@ from ordergateway.v1 import errors_pb2
 from gateway.api.convert import task_status_to
 from gateway.api.query_convert import query_status_to
 from gateway.domain.refusals import Reason, Refusal, RefusedError
-from gateway.store.port import StoreUnavailableError
+from gateway.store.port import StoreDamagedError, StoreUnavailableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,10 @@ def refusal_of(error: Exception) -> Refusal:
     """Return what an exception of a service's method means to the caller. A fault's own text stays out of it."""
     if isinstance(error, RefusedError):
         return error.refusal
+    if isinstance(error, StoreDamagedError):
+        return Refusal(
+            Reason.STORE_UNAVAILABLE, "the database is damaged and has to be restored; send it again after that"
+        )
     if isinstance(error, StoreUnavailableError):
         return Refusal(Reason.STORE_UNAVAILABLE, "the database cannot do this now; send it again later")
     return Refusal(Reason.INTERNAL, "the gateway has a fault; its log says more")

@@ -14,6 +14,7 @@ from gateway.cli.strays import stray_settings
 from gateway.logs import set_up_logs
 from gateway.main import FatalStoreError, Ports, run_gateway
 from gateway.settings import Settings, SettingsError, load_settings
+from gateway.store.port import StoreUnavailableError
 from gateway.store.sqlite.schema import DatabaseUnusableError
 
 _log = logging.getLogger(__name__)
@@ -34,6 +35,8 @@ def run_until_signal() -> None:
         raise CommandError(str(error), Exit.USAGE) from error
     except DatabaseUnusableError as error:
         raise CommandError(f"the database cannot be used: {error}", Exit.DATABASE) from error
+    except StoreUnavailableError as error:
+        raise CommandError(f"{error}; the gateway can be started again once that is over", Exit.FAULT) from error
     except FatalStoreError as error:
         raise CommandError(f"{error}; start the gateway again", Exit.FAULT) from error
 

@@ -50,6 +50,10 @@ class StoreUnavailableError(Exception):
     """The database cannot do it now (disk full, locked, I/O error); nothing was stored."""
 
 
+class StoreDamagedError(StoreUnavailableError):
+    """The database is damaged where it was needed; a person must put a backup back."""
+
+
 class Store(Protocol):
     """Runs use cases."""
 

@@ -46,17 +46,17 @@ def _holder(lock_path: Path) -> str:
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
-    """Open the connection that writes. The file is made with mode 0600. Raises DatabaseUnusableError."""
+    """Open the connection that writes. The file is made with mode 0600.
+
+    Raises DatabaseUnusableError (another program's file, no WAL), OSError, sqlite3.Error.
+    """
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    connection = _open(f"file:{quoted(path)}?mode=rw")
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = _open(f"file:{quoted(path)}?mode=rw")
-        try:
-            _prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-    except (OSError, sqlite3.Error) as error:
-        raise DatabaseUnusableError(str(error)) from error
+        _prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

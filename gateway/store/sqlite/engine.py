@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import IO, Concatenate, Final, ParamSpec, TypeVar
 
 from gateway.domain.moment import Clock, Moment
-from gateway.store.port import Follower, StoreUnavailableError, Transaction
+from gateway.store.port import Follower, Transaction
 from gateway.store.sqlite import connection as connections
+from gateway.store.sqlite.damage import check_log, check_pages
+from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, primary_code, unavailable, unusable
 from gateway.store.sqlite.schema import DatabaseUnusableError, migrate
 from gateway.store.sqlite.transaction import SqliteTransaction
 from gateway.store.sqlite.writer import GroupWriter, OnCommit, ignore_commit
@@ -21,6 +24,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 READERS: Final = 2
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +47,26 @@ class Database:
 
 
 def open_database(path: Path) -> Database:
-    """Open the file, making and migrating it as needed. Raises DatabaseUnusableError with its name and what to do."""
+    """Open the file, making and migrating it as needed.
+
+    Raises DatabaseUnusableError with its name and what to do, StoreUnavailableError where a later start may succeed.
+    """
     try:
         lock = connections.lock(path)
         try:
+            check_log(path.resolve())
             writing = connections.open_writer(path)
             try:
                 migrate(writing)
+                check_pages(writing, path)
             except BaseException:
                 writing.close()
                 raise
         except BaseException:
             lock.close()
             raise
-    except (DatabaseUnusableError, sqlite3.Error) as error:
-        raise DatabaseUnusableError(f"{path}: {error}") from error
+    except (DatabaseUnusableError, sqlite3.Error, OSError) as error:
+        raise unusable(path, error) from error
     return Database(path, lock, writing)
 
 
@@ -98,11 +108,12 @@ class SqliteStore:
         return result
 
     async def close(self) -> None:
-        """Finish what is queued and give everything back."""
-        await self._writer.close()
+        """Finish what is queued and give everything back; the file then holds everything, without a log beside it."""
+        # Only a connection that writes, closed as the last one, brings the log into the file.
         self._readers.shutdown()
         for connection in self._reading:
             connection.close()
+        await self._writer.close()
         self._database.lock.close()
 
     def _read(self, run: Callable[[Transaction, Moment], T]) -> T:
@@ -117,5 +128,9 @@ class SqliteStore:
                 return run(SqliteTransaction(connection), self._clock.now())
             finally:
                 connection.execute("ROLLBACK")
-        except sqlite3.OperationalError as error:
-            raise StoreUnavailableError(f"the database cannot be read now: {error}") from error
+        except sqlite3.DatabaseError as error:
+            if primary_code(error) not in WHOLE_GROUP_FAILS:
+                raise
+            failure = unavailable(error, "be read")
+            _log.error("%s", failure)
+            raise failure from error

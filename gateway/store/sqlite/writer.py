@@ -8,7 +8,7 @@ What can go wrong, and what follows:
 
 - An operation raises: the group is taken back and run again with a savepoint around each; only that one fails.
 - SQLite refuses a write (disk full, I/O error, out of memory, locked): the whole group is undone and told so.
-- COMMIT itself fails: when the disk is full SQLite has taken the transaction back, and the group is told so; after any
+- COMMIT itself fails: when there is no room SQLite has taken the transaction back, and the group is told so; after any
   other error nobody knows what is on disk, so the writer stops for good and the process must end.
 """
 
@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from gateway.domain.moment import Clock, Moment
 from gateway.store.port import Follower, StoreUnavailableError, Transaction
+from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, is_undone, primary_code, unavailable
 from gateway.store.sqlite.transaction import SqliteTransaction
 
 LARGEST_GROUP: Final = 128
@@ -39,22 +40,6 @@ BUSY_SECONDS: Final = 2.0
 """How long a group waits for another program (a backup tool, a person with a shell) that has locked the file."""
 
 _log = logging.getLogger(__name__)
-
-_WHOLE_GROUP_FAILS: Final = frozenset(
-    {
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_CORRUPT,
-        sqlite3.SQLITE_NOTADB,
-        sqlite3.SQLITE_INTERRUPT,
-    }
-)
-_PRIMARY_CODE: Final = 0xFF
 
 
 OnCommit = Callable[[int, float], None]
@@ -152,7 +137,7 @@ class GroupWriter:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
-            if _code(error) == sqlite3.SQLITE_BUSY:
+            if primary_code(error) == sqlite3.SQLITE_BUSY:
                 self._in_thread(self._wait_for_lock, self._begun)
             else:
                 self._begun(error)
@@ -182,7 +167,7 @@ class GroupWriter:
             self._in_thread(self._commit, lambda failure: self._committed(group, outcome, failure))
         else:
             self._roll_back()
-            self._fail(group, _unavailable(error))
+            self._fail(group, unavailable(error, "take writes"))
             self._next()
 
     def _committed(self, group: list[_Job], outcome: _Outcome, error: sqlite3.Error | None) -> None:
@@ -190,9 +175,9 @@ class GroupWriter:
             self._answer(group)
             self._tell(outcome)
             self._on_commit(len(group), self._commit_seconds)
-        elif _code(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
+        elif is_undone(error):
             self._roll_back()
-            self._fail(group, _unavailable(error))
+            self._fail(group, unavailable(error, "take writes"))
         else:
             self._stopped = True
             self._fail(
@@ -230,7 +215,7 @@ class GroupWriter:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
-                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     return error
                 time.sleep(0.02)
             else:
@@ -252,7 +237,7 @@ class GroupWriter:
             for job in group:
                 job.result = job.run(transaction, outcome.now)
         except sqlite3.Error as error:
-            if _code(error) in _WHOLE_GROUP_FAILS:
+            if primary_code(error) in WHOLE_GROUP_FAILS:
                 raise
             return False
         except Exception:  # noqa: BLE001 - the second run hands it to whoever asked
@@ -283,7 +268,7 @@ class GroupWriter:
         try:
             result = run(SqliteTransaction(self._connection, hints), outcome.now)
         except Exception as error:
-            if isinstance(error, sqlite3.Error) and _code(error) in _WHOLE_GROUP_FAILS:
+            if isinstance(error, sqlite3.Error) and primary_code(error) in WHOLE_GROUP_FAILS:
                 raise
             self._connection.execute("ROLLBACK TO operation")
             self._connection.execute("RELEASE operation")
@@ -310,13 +295,3 @@ class GroupWriter:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
-
-
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
-
-
-def _unavailable(error: sqlite3.Error) -> StoreUnavailableError:
-    failure = StoreUnavailableError(f"the database cannot take writes now: {error}")
-    failure.__cause__ = error
-    return failure
