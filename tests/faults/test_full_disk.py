@@ -1,0 +1,107 @@
+"""A full disk under the gateway, and under the worker's journal and evidence."""
+
+import asyncio
+import json
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from gateway.domain.refusals import Reason
+from tests.faults.disks import DISKS, Disk, SmallDisk
+from tests.faults.promises import rows
+from tests.faults.siege import siege, until
+from tests.gateway.support.grpc_api import RefusedCallError, connected
+from tests.gateway.support.process import gateway_process
+from worker.checkpoints import CheckpointName
+
+MakeDisk = Callable[[Path], AbstractContextManager[Disk]]
+INTENT = json.dumps({"pad": "x" * 2_000})
+every_disk = pytest.mark.parametrize("make_disk", DISKS, ids=lambda make: make.__name__)
+
+
+@every_disk
+async def test_a_gateway_without_room_refuses_loses_nothing_and_goes_on_once_there_is_room(
+    tmp_path: Path, make_disk: MakeDisk
+) -> None:
+    with make_disk(tmp_path / "disk") as disk:
+        path = disk.folder / "gateway.db"
+        async with (
+            gateway_process(tmp_path, gateway_db_path=str(path)) as gateway,
+            connected(gateway.port) as api,
+        ):
+            acknowledged: set[str] = set()
+            refused: dict[str, tuple[str, Reason]] = {}
+
+            async def submit(task_id: str) -> None:
+                try:
+                    await api.submit(task_id, INTENT)
+                except RefusedCallError as error:
+                    refused[task_id] = (error.status, error.reason)
+                else:
+                    acknowledged.add(task_id)
+
+            await submit("po-before")
+            # Room for some more: where exactly it ends, within a transaction, is up to the callers.
+            log = path.with_name("gateway.db-wal")
+            disk.fill(gateway.process.pid, leave=log.stat().st_size + 40_000)
+            await asyncio.gather(*(submit(f"po-{number}") for number in range(60)))
+            for number in range(60, 70):
+                await submit(f"po-{number}")
+            assert set(refused.values()) == {("UNAVAILABLE", Reason.STORE_UNAVAILABLE)}
+            assert {task.task_id for task in (await api.list(page_size=200)).tasks} == acknowledged
+
+            disk.make_room(gateway.process.pid)
+            for task_id in sorted(refused):
+                await submit(task_id)
+            assert len(acknowledged) == 71
+            gateway.kill()
+            await gateway.wait()
+        assert {row["task_id"] for row in rows(path, "SELECT task_id FROM tasks")} == acknowledged
+        assert [tuple(row) for row in rows(path, "PRAGMA integrity_check")] == [("ok",)]
+
+
+def of_worker(disk: Disk) -> dict[str, str]:
+    return {
+        "RAKUTEN_TRADING_DB_PATH": str(disk.folder / "trading.db"),
+        "RAKUTEN_EVIDENCE_DIR": str(disk.folder / "evidence"),
+        "RAKUTEN_MIN_FREE_DISK_MIB": "20",
+    }
+
+
+@pytest.mark.extended
+@pytest.mark.timeout(120)
+@every_disk
+@pytest.mark.parametrize(
+    ("at", "permit_seconds", "ordered"), [(CheckpointName.PERMITTED, 4, 0), (CheckpointName.CLICK_RECORDED, 30, 1)]
+)
+async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on_once_there_is_room(
+    tmp_path: Path, make_disk: MakeDisk, at: CheckpointName, permit_seconds: int, ordered: int
+) -> None:
+    times = {"RAKUTEN_PERMIT_TTL_SECONDS": str(permit_seconds), "RAKUTEN_LEASE_TTL_SECONDS": "5"}
+    with make_disk(tmp_path / "disk") as disk:
+        async with siege(tmp_path, 2, of_gateway=times, of_worker=of_worker(disk)) as besieged:
+            await besieged.freeze_worker_at(at, "t-1")
+            disk.fill(besieged.worker.pid)
+            besieged.worker.send(signal.SIGCONT)
+            await until(
+                lambda: (
+                    "stale" in [row["status"] for row in rows(besieged.database, "SELECT status FROM tasks")]
+                    or besieged.ordered("t-1")
+                )
+            )
+            assert len(besieged.ordered("t-1")) == ordered
+            assert len(rows(besieged.journal, "SELECT * FROM clicks")) == ordered
+
+            disk.make_room(besieged.worker.pid)
+            await besieged.until_ended("t-1")
+            await besieged.submit("t-2")
+            await besieged.until_ended("t-2")
+            kept = await besieged.judge_books()
+            assert not besieged.violations
+            assert besieged.worker.starts == 1
+            if isinstance(disk, SmallDisk) and ordered:
+                asked = kept.counted["decisions"] + kept.counted["wishes"]
+                assert asked == 0, "the room reserved before the click is enough for what comes after it"
