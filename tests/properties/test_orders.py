@@ -1,0 +1,27 @@
+"""The order machine is what its model says, by its use cases and over gRPC."""
+
+import pytest
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.properties.order_machine import OrdersByGrpc, OrdersByUseCase
+from tests.properties.profile import DEEP, QUICK, SERVED, SERVED_DEEP
+
+
+def test_by_use_case() -> None:
+    run_state_machine_as_test(OrdersByUseCase, settings=QUICK)
+
+
+def test_over_grpc() -> None:
+    run_state_machine_as_test(OrdersByGrpc, settings=SERVED)
+
+
+@pytest.mark.extended
+@pytest.mark.timeout(900)
+def test_by_use_case_in_depth() -> None:
+    run_state_machine_as_test(OrdersByUseCase, settings=DEEP)
+
+
+@pytest.mark.extended
+@pytest.mark.timeout(900)
+def test_over_grpc_in_depth() -> None:
+    run_state_machine_as_test(OrdersByGrpc, settings=SERVED_DEEP)
