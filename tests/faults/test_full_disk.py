@@ -105,3 +105,22 @@ async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on
             if isinstance(disk, SmallDisk) and ordered:
                 asked = kept.counted["decisions"] + kept.counted["wishes"]
                 assert asked == 0, "the room reserved before the click is enough for what comes after it"
+
+
+@pytest.mark.extended
+@every_disk
+async def test_a_worker_that_can_reserve_no_room_stops_before_the_click_and_says_so(
+    tmp_path: Path, make_disk: MakeDisk
+) -> None:
+    with make_disk(tmp_path / "disk") as disk:
+        async with siege(
+            tmp_path, of_gateway={"RAKUTEN_LEASE_TTL_SECONDS": "60"}, of_worker=of_worker(disk)
+        ) as besieged:
+            await besieged.freeze_worker_at(CheckpointName.CONFIRMED, "t-1")
+            disk.fill(besieged.worker.pid, leave=4 * 1024 * 1024)
+            besieged.worker.send(signal.SIGCONT)
+            await until(lambda: rows(besieged.database, "SELECT * FROM tasks WHERE status = 'needs_human'"))
+            (told,) = rows(besieged.database, "SELECT detail FROM reports WHERE detail <> ''")
+            assert "no disk space could be reserved" in told["detail"]
+            assert not besieged.ordered("t-1")
+            assert not rows(besieged.journal, "SELECT * FROM clicks")
