@@ -7,7 +7,6 @@ import asyncio
 import json
 import random
 import signal
-import sys
 import time
 import uuid
 from collections import Counter
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import psutil
 from grpc.aio import AioRpcError
 from ordergateway.v1 import operations_pb2, orders_pb2
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
@@ -26,6 +24,7 @@ from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 from demo.programs import free_port
 from tests.e2e.parts import AUTHORIZED, GATEWAY_SETTINGS, TOKEN
 from tests.faults.armed import GATEWAY_PLACES
+from tests.faults.program import PATIENCE_SECONDS, Program
 from tests.faults.promises import Kept, Promises, compare, waiting_reports
 from tests.faults.proxy import FaultyProxy, Mode
 from tests.worker.running_shop import RunningShop, running_shop
@@ -37,7 +36,6 @@ from worker.sandbox_shop.catalogue import Product
 
 LEASE_SECONDS = 2.5
 SETTLE_SECONDS = 0.3
-PATIENCE_SECONDS = 90.0
 LOOK_SECONDS = 0.1
 ENDED = (orders_pb2.TASK_STATUS_SUCCEEDED, orders_pb2.TASK_STATUS_FAILED)
 ACTIVE = (orders_pb2.TASK_STATUS_LEASED, orders_pb2.TASK_STATUS_RUNNING)
@@ -50,83 +48,6 @@ SETTINGS = GATEWAY_SETTINGS | {
     "RAKUTEN_LEASE_ACK_SECONDS": str(LEASE_SECONDS),
     "RAKUTEN_PERMIT_SETTLE_SECONDS": str(SETTLE_SECONDS),
 }
-
-
-async def until(true: Callable[[], Any]) -> None:
-    """Looks until it is so."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while True:
-            if true():
-                return
-            await asyncio.sleep(0.02)
-
-
-class Program:
-    """One of the two programs, started again as often as it is killed."""
-
-    def __init__(self, name: str, folder: Path, settings: dict[str, str]) -> None:
-        self.name = name
-        self._folder = folder
-        self._settings = settings
-        self._process: asyncio.subprocess.Process | None = None
-        self.starts = 0
-
-    @property
-    def is_up(self) -> bool:
-        return self._process is not None and self._process.returncode is None
-
-    @property
-    def ended_with(self) -> int | None:
-        return None if self._process is None else self._process.returncode
-
-    async def start(self) -> None:
-        root = Path(__file__).parents[2]
-        log = self._folder / f"{self.name}.log"
-        with log.open("ab") as written:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tests.faults.armed", self.name,
-                cwd=self._folder,
-                env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{root / 'generated'}", **self._settings},
-                stdin=asyncio.subprocess.PIPE, stdout=written, stderr=written,
-            )  # fmt: skip
-        self.starts += 1
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether a SIGSTOP has taken effect."""
-        return self.is_up and psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
-
-    async def until_frozen(self) -> None:
-        """Returns once it stands still."""
-        await until(lambda: self.is_frozen)
-
-    def arm(self, place: str, number: signal.Signals = signal.SIGKILL) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.write(f"{place} {number.name}\n".encode())
-
-    def send(self, number: signal.Signals) -> None:
-        if self.is_up and self._process is not None:
-            self._process.send_signal(number)
-
-    async def wait(self) -> int:
-        assert self._process is not None
-        return await asyncio.wait_for(self._process.wait(), PATIENCE_SECONDS)
-
-    async def end(self) -> None:
-        if self._process is None:
-            return
-        if self._process.returncode is None:
-            self._process.kill()
-        await self._process.wait()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-            with suppress(OSError):
-                await self._process.stdin.wait_closed()
 
 
 class Siege:

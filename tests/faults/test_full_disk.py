@@ -11,8 +11,9 @@ import pytest
 
 from gateway.domain.refusals import Reason
 from tests.faults.disks import DISKS, Disk, SmallDisk
+from tests.faults.program import until
 from tests.faults.promises import rows
-from tests.faults.siege import siege, until
+from tests.faults.siege import siege
 from tests.gateway.support.grpc_api import RefusedCallError, connected
 from tests.gateway.support.process import gateway_process
 from worker.checkpoints import CheckpointName

@@ -12,8 +12,9 @@ from grpc.aio import AioRpcError
 from ordergateway.v1 import operations_pb2, orders_pb2
 
 from tests.e2e.parts import AUTHORIZED, COMMANDS
+from tests.faults.program import until
 from tests.faults.promises import rows
-from tests.faults.siege import SETTINGS, STALE, Siege, siege, until
+from tests.faults.siege import SETTINGS, STALE, Siege, siege
 from worker.checkpoints import CheckpointName
 
 CALLERS = 4

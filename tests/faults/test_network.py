@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.program import until
 from tests.faults.promises import rows
 from tests.faults.proxy import Mode
-from tests.faults.siege import LEASE_SECONDS, siege, until
+from tests.faults.siege import LEASE_SECONDS, siege
 from worker.checkpoints import CheckpointName
 
 BEFORE_THE_PERMIT, AFTER_THE_CLICK = CheckpointName.CONFIRMED, CheckpointName.CLICKED
