@@ -1,10 +1,12 @@
 """The journal: what can be written once, what never changes, and who may open it."""
 
 import asyncio
+import hashlib
 import os
+import shutil
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -66,15 +68,66 @@ async def test_its_files_are_the_owners_alone_and_every_commit_is_flushed(path: 
     await journal.take_lease(lease())
     assert {file.name: oct(file.stat().st_mode & 0o777) for file in path.parent.iterdir()} == {
         "trading.db": "0o600",
-        "trading.db-wal": "0o600",
-        "trading.db-shm": "0o600",
+        "trading.db-journal": "0o600",
         "trading.db.lock": "0o600",
     }
     pragmas = {
         name: (await journal._database.rows(f"PRAGMA {name}"))[0][0]
         for name in ("journal_mode", "synchronous", "foreign_keys")
     }
-    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    assert pragmas == {"journal_mode": "persist", "synchronous": 2, "foreign_keys": 1}
+
+
+def _overwrite(path: Path, start: int, size: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b"\xff" * size)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda path: _overwrite(path, 0, 16),
+        lambda path: _overwrite(path, 2 * 4096, 4096),
+        lambda path: os.truncate(path, path.stat().st_size // 2),
+    ],
+    ids=["its header", "a page", "cut in half"],
+)
+async def test_a_damaged_journal_is_refused_and_kept(path: Path, harm: Callable[[Path], None]) -> None:
+    async with opened(path) as journal:
+        await journal.take_lease(lease())
+        await journal.record_click("po-1", "po-1/1")
+    harm(path)
+    before = _digest(path)
+    with pytest.raises(JournalError, match="it is damaged"):
+        await Journal.open(path, clock=ManualClock(), new_id=CountedEntropy().token)
+    assert _digest(path) == before
+    assert not is_in_use(path)
+
+
+async def test_a_click_record_is_in_the_file_itself(path: Path, tmp_path: Path) -> None:
+    async with opened(path) as journal:
+        await journal.take_lease(lease())
+        await journal.record_click("po-1", "po-1/1")
+        copy = Path(shutil.copy(path, tmp_path / "copy.db"))
+    with closing(sqlite3.connect(copy)) as alone:
+        assert alone.execute("SELECT task_id FROM clicks").fetchall() == [("po-1",)]
+
+
+async def test_a_journal_that_was_kept_with_a_log_is_taken_over(path: Path) -> None:
+    async with opened(path) as journal:
+        await journal.take_lease(lease())
+    with closing(sqlite3.connect(path)) as older:
+        older.execute("PRAGMA journal_mode = WAL")
+        older.execute("INSERT INTO clicks (task_id, lease_token, recorded_at) VALUES ('po-1', 'po-1/1', 'now')")
+        older.commit()
+    async with opened(path) as again:
+        assert await again.has_click("po-1")
+        assert (await again._database.rows("PRAGMA journal_mode"))[0][0] == "persist"
 
 
 async def test_a_second_process_on_the_same_journal_is_refused_in_one_line(path: Path, journal: Journal) -> None:

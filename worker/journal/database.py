@@ -1,7 +1,8 @@
 """The journal's file: its lock, its connection, its schema, its transactions.
 
 The connection comes from a factory: production runs SQLite on aiosqlite's thread; a simulation passes one with the same
-interface that runs inline. Every transaction is committed with `synchronous=FULL`: when it returns, it is on disk.
+interface that runs inline. Every transaction is committed with `synchronous=FULL`: when it returns, it is on disk, in
+the file itself (docs/adr/0007).
 """
 
 import asyncio
@@ -21,6 +22,12 @@ T = TypeVar("T")
 LOCK_ATTEMPTS = 4
 BETWEEN_ATTEMPTS = 0.05
 SCHEMA = files("worker.journal") / "schema"
+_PRAGMAS = ("journal_mode = PERSIST", "synchronous = FULL", "foreign_keys = ON", "busy_timeout = 10000")
+_DAMAGED = (
+    "it is damaged, or another kind of file. A journal is the authority on what was ordered: keep it, look at every "
+    "open task on the site, and only then start with a new one (docs/runbook.md)"
+)
+_PRIMARY_CODE = 0xFF
 
 
 class JournalError(Exception):
@@ -149,12 +156,20 @@ class Database:
 
     @classmethod
     async def open(cls, path: Path, connect: ConnectionFactory, *, migrate: bool) -> "Database":
-        """Opens the file, bringing its schema up to date if `migrate`. Raises JournalError if the schema is another."""
+        """Opens the file, looking through it and bringing its schema up to date if `migrate`.
+
+        Raises JournalError if the file is damaged, not a journal, or of another schema.
+        """
         connection = await connect(path)
         try:
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "busy_timeout = 10000"):
+            for pragma in _PRAGMAS:
                 await connection.execute(f"PRAGMA {pragma}")
+            if migrate:
+                await _check_pages(connection, path)
             await _check_schema(connection, path, migrate=migrate)
+        except sqlite3.DatabaseError as error:
+            await connection.close()
+            raise JournalError(f"{path} cannot be used as a journal: {_why(error)}") from error
         except BaseException:
             await connection.close()
             raise
@@ -201,6 +216,18 @@ class Database:
         await asyncio.gather(*self._running, return_exceptions=True)
         async with self._turn:
             await self._connection.close()
+
+
+async def _check_pages(connection: Connection, path: Path) -> None:
+    """A click record on a page that cannot be read must not be taken for one that was never made."""
+    row = await (await connection.execute("PRAGMA quick_check(1)")).fetchone()
+    if row is None or row[0] != "ok":
+        raise JournalError(f"{path} cannot be used as a journal: {_DAMAGED}")
+
+
+def _why(error: sqlite3.DatabaseError) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+    return _DAMAGED if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else str(error)
 
 
 async def _check_schema(connection: Connection, path: Path, *, migrate: bool) -> None:

@@ -65,9 +65,6 @@ class Journal:
         lock = JournalLock(path)
         try:
             database = await Database.open(path, connect, migrate=True)
-        except sqlite3.Error as error:
-            lock.release()
-            raise JournalError(f"{path} cannot be used as a journal: {error}") from error
         except BaseException:
             lock.release()
             raise
@@ -88,10 +85,7 @@ class Journal:
         """Opens an existing journal without its lock, to read it and to file wishes. Raises JournalError."""
         if not await asyncio.to_thread(path.is_file):
             raise JournalError(f"there is no journal at {path}; start the worker once to make it")
-        try:
-            database = await Database.open(path, connect, migrate=False)
-        except sqlite3.Error as error:
-            raise JournalError(f"{path} cannot be read as a journal: {error}") from error
+        database = await Database.open(path, connect, migrate=False)
         row = await database.row("SELECT journal_id FROM journal")
         return cls(database, clock, str(row["journal_id"]) if row else "", None)
 
