@@ -60,7 +60,9 @@ class Program:
     @property
     def is_frozen(self) -> bool:
         """Whether a SIGSTOP has taken effect."""
-        return self.is_up and psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        with suppress(psutil.NoSuchProcess):
+            return self.is_up and psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        return False
 
     async def until_frozen(self) -> None:
         """Returns once it stands still."""
