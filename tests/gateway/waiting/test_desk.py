@@ -287,3 +287,16 @@ async def test_a_process_that_waits_anew_while_its_former_wait_is_being_opened_g
     await core.submit()
     assert await asyncio.wait_for(alive.lease(), 0.5) is not None
     await dead.cancel()
+
+
+async def test_settling_ends_though_what_was_given_back_has_only_just_been(core: Core) -> None:
+    async def errand() -> None:
+        await asyncio.sleep(0)
+
+    core.desk._send(errand())
+    (task,) = core.desk._errands
+    while not task.done():  # noqa: ASYNC110 - up to the turn in which it ends, before anybody is told
+        await asyncio.sleep(0)
+    assert core.desk._errands
+    await core.desk.settle()
+    assert not core.desk._errands
