@@ -15,6 +15,7 @@ SENTENCES = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("at", SENTENCES)
 async def test_the_sentence_after_a_kill(parts: Parts, at: CheckpointName) -> None:
     operator = Operator(parts)

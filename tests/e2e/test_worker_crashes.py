@@ -83,7 +83,9 @@ SHORT_LEASE = {"RAKUTEN_LEASE_TTL_SECONDS": "2.5", "RAKUTEN_LEASE_ACK_SECONDS": 
 
 
 @pytest.mark.parametrize("parts", [SHORT_LEASE], indirect=True, ids=["short-lease"])
-@pytest.mark.parametrize("at", [CheckpointName.PERMITTED, CheckpointName.CLICK_RECORDED])
+@pytest.mark.parametrize(
+    "at", [CheckpointName.PERMITTED, pytest.param(CheckpointName.CLICK_RECORDED, marks=pytest.mark.extended)]
+)
 async def test_a_worker_frozen_before_the_click_makes_none_when_it_wakes(parts: Parts, at: CheckpointName) -> None:
     await parts.submit()
     worker = await parts.crashing_worker(at, signal.SIGSTOP)

@@ -41,6 +41,7 @@ FOUND_BY = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_missing_safeguard_is_found_out(name: str) -> None:
     runs, why = runs_until_found(FOUND_BY[name], name)

@@ -140,6 +140,7 @@ async def test_a_dead_browser_is_replaced(camera: Screenshots) -> None:
 
 
 @needs_browser
+@pytest.mark.extended
 async def test_a_frozen_browser_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screenshots, "CLOSE_SECONDS", 1)
     shots = Screenshots(timeout_seconds=20)

@@ -124,6 +124,7 @@ async def test_every_transport_gets_through_with_its_errors(proxied: Proxied) ->
     assert (await proxied.http.get("/health", headers={"Authorization": "Bearer no"})).status_code == 401
 
 
+@pytest.mark.extended
 async def test_streams_that_idle_longer_than_the_timeouts_go_on(proxied: Proxied) -> None:
     """Silence of the client for as long as one likes, of the gateway for less than a heartbeat."""
     await proxied.api.submit("po-1", site="sandbox")

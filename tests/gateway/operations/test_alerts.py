@@ -43,6 +43,7 @@ def beat(book: Book, worker: str = "w1") -> None:
     book.open(book.request(worker))
 
 
+@pytest.mark.extended
 def test_a_virtual_day_of_a_worker_with_jitter_raises_nothing(book: Book, watch: Watch) -> None:
     dice = random.Random(7)  # noqa: S311 - the same day each time
     end = book.time.wall + timedelta(days=1)

@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 
+import pytest
+
 from gateway.domain.refusals import Reason
 from gateway.domain.states import TaskStatus
 from tests.gateway.support.grpc_api import RefusedCallError, status_of
@@ -11,6 +13,7 @@ from tests.gateway.support.in_process import RunningGateway
 ROUNDS = 500
 
 
+@pytest.mark.extended
 async def test_five_hundred_races_have_one_winner_each(gateway: RunningGateway) -> None:
     winners = Counter[str]()
     async with gateway.client() as person, gateway.client() as worker:
