@@ -41,6 +41,7 @@ some_task = st.sampled_from([0, 0, 1, 2, 0, 1, None])
 """How many tasks were filed after the one that is meant, counted round and round; None: one that was never filed."""
 some_process = st.sampled_from(PROCESSES)
 most_say_yes = st.sampled_from([True, True, True, False])
+STRANGER, EVIDENCE = "journal-of-a-stranger", "po-1/r2/00-verify"
 an_intent = st.sampled_from(['{"a":1,"b":2}', '{"a":1, "b":2}', '{"a":1,"b":3}'])
 some_facts = st.fixed_dictionaries(
     {},
@@ -118,77 +119,121 @@ class OrderMachine(RuleBasedStateMachine):
     def leases_are_held_for(self, seconds: int) -> None:
         self._hold(seconds * SECOND)
 
-    @precondition(lambda self: self.model.active())
-    @rule(meanwhile_paused=st.sampled_from([None, None, None, "", SITES[0]]))
-    def a_permit_is_asked_for_as_it_should_be(self, meanwhile_paused: str | None) -> None:
-        if meanwhile_paused in {None, *self.model.paused}:
-            self._ask_well(self.model.active()[0])
-        else:
-            self.pause_or_resume(meanwhile_paused)
-            self._ask_well(self.model.active()[0])
-            self.pause_or_resume(meanwhile_paused)
+    @precondition(lambda self: not any(order.known for order in self.model.active()))
+    @rule(
+        former=some_process | st.just(OVER_REST), recovered=st.booleans(),
+        later=st.sampled_from([None, PERMIT_TTL - 1, PERMIT_TTL]),
+    )  # fmt: skip
+    def a_permit_is_asked_for(self, former: Process, recovered: bool, later: int | None) -> None:
+        """With one thing wrong, whichever it is; then as it should be, and perhaps again `later`."""
+        order = self._an_order_that_may_be_placed(former if self.orders.inside else WORKER)
+        if order is None:
+            return
+        if recovered:
+            self._pass(max(0, order.held.deadline - self.model.now))
+            self._reclaim(WORKER, order.task_id)
+            self._renew_what_is_held()
+        holder, journal = self._holder(order, order.held), order.held.process.journal or STRANGER
+        look = Look(Verdict.NOT_ORDERED, covered=True, evidence=EVIDENCE, begun=self.model.now - order.held.began)
+        self.pause_or_resume("")
+        self._ask(holder, journal, True, look)
+        self.pause_or_resume("")
+        self._ask(holder, STRANGER, True, look)
+        if order.held.number > 1:
+            self._ask(holder, journal, True, None)
+            self._ask(holder, journal, True, replace(look, verdict=Verdict.UNKNOWN))
+            self._ask(holder, journal, True, replace(look, covered=False))
+            self._ask(holder, journal, True, replace(look, evidence=None))
+            self._ask(holder, journal, True, replace(look, begun=look.begun + 1))
+        self._ask(holder, journal, True, look)
+        if later is not None:
+            self._pass(later)
+            self._ask(holder, journal, True, look)
+
+    def _an_order_that_may_be_placed(self, process: Process) -> Order | None:
+        """An active one, or one that the process takes now."""
+        if not self.model.active():
+            self.an_order_is_taken(process, SITES[0])
+        self._lift_pauses()
+        return next(iter(self.model.active()), None)
+
+    @precondition(lambda self: self.orders.inside and not self.model.active())
+    @rule(process=some_process, streams=st.sampled_from([1, 1, 2]))
+    def a_stream_is_left_before_its_answer_came(self, process: Process, streams: int) -> None:
+        """Or two of one process, of which one may have brought it."""
+        self._lift_pauses()
+        for _ in range(streams):
+            self.wait_for_an_order(process, SITES)
+        for order in self.model.waiting_for(process):
+            self._give_back(order)
 
     @precondition(lambda self: self.model.active())
     @rule(
         state=st.sampled_from(OrderState), terminal=st.sampled_from([False, False, True]),
         ends_as=st.sampled_from([None, *ENDED]), facts=some_facts, other_facts=some_facts,
-        again=st.sampled_from(["", "the same", "later", "earlier"]),
+        overtaken=st.sampled_from(OrderState),
     )  # fmt: skip
     def the_holder_reports(
         self, state: OrderState, terminal: bool, ends_as: TaskStatus | None,
-        facts: dict[str, Any], other_facts: dict[str, Any], again: str,
+        facts: dict[str, Any], other_facts: dict[str, Any], overtaken: OrderState,
     ) -> None:  # fmt: skip
-        """And perhaps once more: the same after a lost answer, or the same state with other facts, in either order."""
+        """Then the same after a lost answer, another end, and a later report, which overtakes two earlier ones."""
         order = self.model.active()[0]
         holder = self._holder(order, order.held)
         told = Told(state, self._next(), terminal, ends_as if terminal else None, _in_order(facts))
         self._report(holder, told)
-        if again == "the same":
-            self._report(holder, told)
-        elif again:
-            sequence = self._next() if again == "later" else max(1, self.sequence - 6)
-            self._report(holder, replace(told, sequence=sequence, facts=_in_order(other_facts)))
+        self._report(holder, told)
+        if terminal:
+            end = S.FAILED if told.ends_as is S.SUCCEEDED else S.SUCCEEDED
+            self._report(holder, replace(told, sequence=self._next(), ends_as=end))
+        self._report(holder, replace(told, sequence=self._next(), facts=_in_order(other_facts)))
+        self._report(holder, replace(told, sequence=self.sequence - 1))
+        self._report(holder, Told(overtaken, self.sequence - 2))
 
     @precondition(lambda self: not any(order.known for order in self.model.active()))
     @rule(
-        process=st.sampled_from([None, None, *PROCESSES]), waits=st.sampled_from([0, SETTLE - 1, SETTLE]),
-        attests=most_say_yes, looked_now=most_say_yes, reported=st.sampled_from([None, None, None, *OrderState]),
+        process=st.sampled_from([None, None, *PROCESSES]),
+        reported=st.sampled_from([None, None, None, *OrderState]),
     )  # fmt: skip
-    def a_permitted_order_is_taken_again(
-        self, process: Process | None, waits: int, attests: bool, looked_now: bool, reported: OrderState | None
-    ) -> None:
-        """By the process that held it (None) or another, which asks for a second permit `waits` after the first."""
-        if not self.model.active():
-            self.an_order_is_taken(WORKER, SITES[0])
-        self._lift_pauses()
-        for order in self.model.active()[:1]:
-            former = order.held
-            self._ask_well(order)
-            self._pass(max(0, former.deadline - self.model.now))
-            self._reclaim(process or former.process, order.task_id)
-            if order.held is former:
-                return
-            self._renew_what_is_held()
-            if reported is not None:  # what the former holder says now comes too late
-                self._report(self._holder(order, former), Told(reported, self._next()))
-            self._hold(max(0, order.settled(order.leases[:-1]) - SETTLE + waits - self.model.now))
-            look = self._look(order, 0 if not looked_now else self.model.now - order.held.began)
-            journal = order.held.process.journal or "journal-of-a-stranger"
-            self._ask(self._holder(order, order.held), journal, attests, look)
+    def a_permitted_order_is_taken_again(self, process: Process | None, reported: OrderState | None) -> None:
+        """By the process that held it (None) or another, which asks for a second permit as early as it can."""
+        order = self._an_order_that_may_be_placed(WORKER)
+        if order is None:
+            return
+        former = order.held
+        self._ask_well(order)
+        self._pass(max(0, former.deadline - self.model.now))
+        self._reclaim(process or former.process, order.task_id)
+        if order.held is former:
+            return
+        self._renew_what_is_held()
+        if reported is not None:  # what the former holder says now comes too late
+            self._report(self._holder(order, former), Told(reported, self._next()))
+        self._ask_well(order)
+        self._hold(max(0, order.settled(order.leases[:-1]) - 1 - self.model.now))
+        self._ask_well(order)
+        look = Look(Verdict.NOT_ORDERED, covered=True, evidence=EVIDENCE, begun=self.model.now - order.held.began)
+        self._pass(1)
+        holder, journal = self._holder(order, order.held), order.held.process.journal or STRANGER
+        self._ask(holder, journal, True, look)
+        self._ask(holder, journal, False, replace(look, begun=look.begun + 1))
+        self._ask_well(order)
 
     @precondition(lambda self: self._to_decide())
     @rule(
         outcome=st.sampled_from([S.FAILED, S.FAILED, S.SUCCEEDED]), waits=st.sampled_from([None, -1, 0]),
-        state=st.sampled_from([None, None, *OrderState]), number=st.sampled_from([None, None, "A-1", "A-2"]),
+        state=st.sampled_from([None, None, *OrderState]), number=st.sampled_from([None, "A-1", "A-2"]),
     )  # fmt: skip
     def a_person_resolves(
         self, outcome: TaskStatus, waits: int | None, state: OrderState | None, number: str | None
     ) -> None:
         """At any time, or as the last click that may have been made is settled, or a tick before."""
-        order = self._to_decide()[0]
+        order = max(self._to_decide(), key=lambda order: len(order.numbers))
         if waits is not None and order.leases:
             settled = order.settled([lease for lease in order.leases if lease.may_have_clicked] or order.leases)
             self._pass(max(0, settled + waits - self.model.now))
+        if order.numbers:
+            self._resolve(order.task_id, outcome, state, "A-number-that-nobody-told")
         self._resolve(order.task_id, outcome, state, number)
 
     def _to_decide(self) -> list[Order]:
@@ -283,8 +328,10 @@ class OrderMachine(RuleBasedStateMachine):
     def a_stream_s_answer_is_given_back(self, data: st.DataObject) -> None:
         answered = [order for order in self.model.orders.values() if order.leases and order.held.streams]
         if answered:
-            order = data.draw(st.sampled_from(answered), "task")
-            agree(self.orders.give_back(order.task_id, order.held.token), self.model.give_back(order))
+            self._give_back(data.draw(st.sampled_from(answered), "task"))
+
+    def _give_back(self, order: Order) -> None:
+        agree(self.orders.give_back(order.task_id, order.held.token), self.model.give_back(order))
 
     @rule(process=some_process, task=some_task)
     def reclaim(self, process: Process, task: int | None) -> None:
@@ -371,19 +418,19 @@ class OrderMachine(RuleBasedStateMachine):
     ) -> None:  # fmt: skip
         holder, held = self._some_holder(data)
         age = {"first": 0, "now": self.model.now - held.began, "later": self.model.now - held.began + 1}[begun]
-        look = None if verdict is None else Look(verdict, covered, "po-1/r2/00-verify" if evidence else None, age)
+        look = None if verdict is None else Look(verdict, covered, EVIDENCE if evidence else None, age)
         journal = held.process.journal if own_journal and held.token else None
-        self._ask(holder, journal or "journal-of-a-stranger", attests, look)
+        self._ask(holder, journal or STRANGER, attests, look)
 
     def _ask_well(self, order: Order) -> None:
         look = self._look(order, self.model.now - order.held.began)
-        journal = order.held.process.journal or "journal-of-a-stranger"
+        journal = order.held.process.journal or STRANGER
         self._ask(self._holder(order, order.held), journal, True, look)
 
     def _look(self, order: Order, begun: int) -> Look | None:
         if order.held.number == 1:
             return None
-        return Look(Verdict.NOT_ORDERED, covered=True, evidence="po-1/r2/00-verify", begun=begun)
+        return Look(Verdict.NOT_ORDERED, covered=True, evidence=EVIDENCE, begun=begun)
 
     def _ask(self, holder: Holder, journal: str, attests: bool, look: Look | None) -> None:
         agree(self.orders.permit(holder, journal, attests, look), self.model.permit(holder, journal, attests, look))
@@ -406,6 +453,13 @@ class OrderMachine(RuleBasedStateMachine):
 
     def _resolve(self, *said: Any) -> None:
         agree(self.orders.resolve(*said), self.model.resolve(*said))
+
+    @rule(process=some_process, site=st.sampled_from(["", *SITES]))
+    def somebody_waits_while_it_is_paused(self, process: Process, site: str) -> None:
+        if site not in self.model.paused:
+            self.pause_or_resume(site)
+            self.wait_for_an_order(process, SITES)
+            self.pause_or_resume(site)
 
     @rule(site=st.sampled_from(["", SITES[0]]))
     def pause_or_resume(self, site: str) -> None:
