@@ -168,24 +168,37 @@ class QueryMachine(RuleBasedStateMachine):
     def lease_over_rest(self, reader: Reader) -> None:
         self.lease(reader, SITES, knows_what_it_holds=False)
 
-    @precondition(lambda self: self.queries.inside and self._leased())
-    @rule(which=st.integers(0, 2))
-    def an_answer_is_given_back(self, which: int) -> None:
-        query = self._leased()[which % len(self._leased())]
-        said = (query.query_id, len(query.attempts))
-        assert self.queries.give_back(*said) == self.model.give_back(*said)
-
     def _leased(self) -> list[Query]:
         return [query for query in self.model.queries.values() if query.attempts]
 
+    @precondition(lambda self: self.queries.inside)
+    @rule(reader=some_reader, streams=st.sampled_from([1, 2]))
+    def a_stream_is_left_before_its_answer_came(self, reader: Reader, streams: int) -> None:
+        """Or two of one process, of which the other may have brought it."""
+        for _ in range(streams):
+            self.lease(reader, SITES, knows_what_it_holds=False)
+        for query in self._leased():
+            if query.attempts[-1] == reader:
+                said = (query.query_id, len(query.attempts))
+                assert self.queries.give_back(*said) == self.model.give_back(*said)
+
     @precondition(lambda self: self._leased())
-    @rule(which=st.integers(0, 2), outcome=good_outcome, times=st.sampled_from([1, 1, 2]))
-    def the_holder_brings_what_it_read(self, which: int, outcome: Outcome, times: int) -> None:
-        """The answer may have been lost, so the same comes again."""
+    @rule(which=st.integers(0, 2), outcome=good_outcome, other=good_outcome, left=st.sampled_from([None, None, 1, 0]))
+    def the_holder_brings_what_it_read(self, which: int, outcome: Outcome, other: Outcome, left: int | None) -> None:
+        """At some time, or as its lease runs out; after others who have no right to, and again after a lost answer."""
         query = self._leased()[which % len(self._leased())]
         worker, attempt = query.attempts[-1].worker, len(query.attempts)
-        for _ in range(times):
-            self._bring(query.query_id, worker, attempt, outcome)
+        if left is not None and query.status is S.LEASED:
+            self.time_passes(max(0, query.deadline - left - self.model.now))
+        self._bring(query.query_id, "w2" if worker == "w1" else "w1", attempt, outcome)
+        self._bring(query.query_id, worker, attempt + 1, outcome)
+        if attempt > 1:
+            self._bring(query.query_id, worker, attempt - 1, outcome)
+            if self.queries.inside:
+                self._bring(query.query_id, worker, None, outcome)
+        self._bring(query.query_id, worker, attempt, outcome)
+        self._bring(query.query_id, worker, attempt, outcome)
+        self._bring(query.query_id, worker, attempt, other)
 
     @precondition(lambda self: self._leased())
     @rule(

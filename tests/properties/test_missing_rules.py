@@ -92,6 +92,7 @@ def test_of_the_order_machine(missing: str) -> None:
     demand_a_finding(OrdersByUseCase, MUTANTS[missing]())
 
 
-@pytest.mark.parametrize("missing", OF_QUERIES)
+@pytest.mark.extended
+@pytest.mark.parametrize("missing", OF_QUERIES, ids=lambda missing: missing.__name__)
 def test_of_the_query_machine(missing: Callable[[], AbstractContextManager[None]]) -> None:
     demand_a_finding(QueriesByUseCase, missing())
