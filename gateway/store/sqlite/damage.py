@@ -8,7 +8,7 @@ import sqlite3
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from gateway.store.sqlite.failures import RESTORE
 from gateway.store.sqlite.schema import DatabaseUnusableError
@@ -37,33 +37,35 @@ def check_log(path: Path) -> None:
     and it is the last one. Two commits behind a gap are, because each commit is flushed before the next begins.
     """
     log = path.with_name(f"{path.name}-wal")
-    data = log.read_bytes() if log.exists() else b""
-    if len(data) < _HEADER or not any(data[:_HEADER]):
+    if not log.exists():
         return
-    magic, _version, page_size = struct.unpack_from(">III", data)
-    order = ">" if magic & 1 else "<"
-    if magic not in _MAGIC or _sum(order, data[:24], (0, 0)) != struct.unpack_from(">II", data, 24):
-        raise _damaged(log)
-    gap, behind = False, 0
-    for is_whole, is_commit in _frames(order, data, page_size):
-        gap = gap or not is_whole
-        behind += gap and is_whole and is_commit
+    with log.open("rb") as file:
+        header = file.read(_HEADER)
+        if len(header) < _HEADER or not any(header):
+            return
+        magic, _version, page_size = struct.unpack_from(">III", header)
+        order = ">" if magic & 1 else "<"
+        if magic not in _MAGIC or _sum(order, header[:24], (0, 0)) != struct.unpack_from(">II", header, 24):
+            raise _damaged(log)
+        gap, behind = False, 0
+        for is_whole, is_commit in _frames(order, header, file, page_size):
+            gap = gap or not is_whole
+            behind += gap and is_whole and is_commit
     if behind > 1:
         raise _damaged(log)
 
 
-def _frames(order: str, data: bytes, page_size: int) -> Iterator[tuple[bool, bool]]:
+def _frames(order: str, header: bytes, file: BinaryIO, page_size: int) -> Iterator[tuple[bool, bool]]:
     """Yield whether a frame of this log is what was written after the one before it, and whether it is a commit."""
-    salts, before = data[16:24], struct.unpack_from(">II", data, 24)
+    salts, before = header[16:24], struct.unpack_from(">II", header, 24)
     size = _FRAME_HEADER + page_size
-    for start in range(_HEADER, len(data) - size + 1, size):
-        if data[start + 8 : start + 16] != salts:
+    while len(frame := file.read(size)) == size:
+        if frame[8:16] != salts:
             yield False, False
             continue
-        told = struct.unpack_from(">II", data, start + 16)
-        after_header = _sum(order, data[start : start + 8], before)
-        is_whole = _sum(order, data[start + _FRAME_HEADER : start + size], after_header) == told
-        yield is_whole, data[start + 4 : start + 8] != b"\0\0\0\0"
+        told = struct.unpack_from(">II", frame, 16)
+        is_whole = _sum(order, frame[_FRAME_HEADER:], _sum(order, frame[:8], before)) == told
+        yield is_whole, frame[4:8] != b"\0\0\0\0"
         before = told
 
 
