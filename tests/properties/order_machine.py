@@ -187,7 +187,8 @@ class OrderMachine(RuleBasedStateMachine):
             end = S.FAILED if told.ends_as is S.SUCCEEDED else S.SUCCEEDED
             self._report(holder, replace(told, sequence=self._next(), ends_as=end))
         self._report(holder, replace(told, sequence=self._next(), facts=_in_order(other_facts)))
-        self._report(holder, replace(told, sequence=self.sequence - 1))
+        earlier = (("detail", "earlier words"), ("payable_yen", 7))
+        self._report(holder, replace(told, sequence=self.sequence - 1, facts=earlier))
         self._report(holder, Told(overtaken, self.sequence - 2))
 
     @precondition(lambda self: not any(order.known for order in self.model.active()))

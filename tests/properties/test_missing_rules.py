@@ -87,12 +87,14 @@ def demand_a_finding(machine: type[RuleBasedStateMachine], broken: AbstractConte
 
 
 @pytest.mark.extended
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("missing", OF_ORDERS)
 def test_of_the_order_machine(missing: str) -> None:
     demand_a_finding(OrdersByUseCase, MUTANTS[missing]())
 
 
 @pytest.mark.extended
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("missing", OF_QUERIES, ids=lambda missing: missing.__name__)
 def test_of_the_query_machine(missing: Callable[[], AbstractContextManager[None]]) -> None:
     demand_a_finding(QueriesByUseCase, missing())
