@@ -13,7 +13,8 @@
 | the site refuses, or the answer is lost                   | look at the order list; found or not: needs_human      |
 
 The permit counts from the moment the request was sent, on the elapsed clock, which is read again after the click record
-is on disk. Once begun, the click is followed to its end: neither a lost lease nor a stop breaks it off.
+is on disk, and once more when the connection stands over which the click is sent. From then on the click is followed to
+its end: neither a lost lease nor a stop breaks it off.
 """
 
 import logging
@@ -29,7 +30,7 @@ from worker.gateway_port import Refused, Unreachable
 from worker.intent import Intent
 from worker.journal.journal import AlreadyRecordedError
 from worker.lease_guard import LeaseLostError
-from worker.order_run import LocalDiskError, OrderRun, needs_human, printable_order_id
+from worker.order_run import EndOrderError, LocalDiskError, OrderRun, needs_human, printable_order_id
 from worker.order_state import OrderState
 from worker.purchase import confirm
 from worker.recovery import settle_finding
@@ -66,7 +67,7 @@ async def submit(run: OrderRun, intent: Intent, items: tuple[Item, ...], confirm
         run.stage = Step.ORDER_SUBMIT
         await _record_click(run, permit)
         clicked_at = run.parts.clock.now()
-        answer = await _click(run, confirmation)
+        answer = await _click(run, confirmation, permit)
     finally:
         reserve.release()
     if isinstance(answer, Exception):
@@ -144,12 +145,6 @@ async def _record_click(run: OrderRun, permit: Permit) -> None:
     except AlreadyRecordedError as error:
         raise needs_human("the click of this task is on record already; no click was made") from error
     await run.passed(CheckpointName.CLICK_RECORDED)
-    try:
-        run.guard.ensure()
-        _ensure_permitted(run, permit)
-    except BaseException as error:
-        await run.parts.journal.note(run.task_id, "not clicked", str(error))
-        raise
 
 
 def _ensure_permitted(run: OrderRun, permit: Permit) -> None:
@@ -157,10 +152,22 @@ def _ensure_permitted(run: OrderRun, permit: Permit) -> None:
         raise needs_human("the permit ran out before the click; no click was made")
 
 
-async def _click(run: OrderRun, confirmation: Confirmation) -> Submission | Exception:
-    """The irreversible click, once. What goes wrong is returned: it is not known then whether the order was placed."""
+async def _click(run: OrderRun, confirmation: Confirmation, permit: Permit) -> Submission | Exception:
+    """The irreversible click, once. What goes wrong is returned: it is not known then whether the order was placed.
+
+    Raises EndOrderError and LeaseLostError where it was too late, and nothing was sent.
+    """
+
+    def last_look() -> None:
+        run.guard.ensure()
+        _ensure_permitted(run, permit)
+
     try:
-        submission = await run.to_the_end(run.site.submit(confirmation))
+        last_look()
+        submission = await run.to_the_end(run.site.submit(confirmation, last_look))
+    except (EndOrderError, LeaseLostError) as too_late:
+        await run.parts.journal.note(run.task_id, "not clicked", str(too_late))
+        raise
     except Exception as error:  # noqa: BLE001 -- whatever it was, the site may have taken the order
         return error
     await run.passed(CheckpointName.CLICKED)

@@ -1,12 +1,13 @@
 """Is the order of this task on the site? (Specification, section 4, "Coming back".)
 
-The look goes over the account's order list from a day before the task was created, leaves out order numbers of other
-tasks, and says unknown whenever anything is not clear: several matches, an order with some of the items, a window that
-was not read to its end, or any failure.
+The look goes over the account's order list from a day before the task was created, or first taken by this journal if
+that was earlier. It leaves out order numbers of other tasks, and says unknown whenever anything is not clear: several
+matches, an order with some of the items, a window that was not read to its end, or any failure.
 
 | the list shows                                       | verdict     |
 |------------------------------------------------------|-------------|
 | any failure while reading it                         | UNKNOWN     |
+| nothing: the task's creation lies in the future      | UNKNOWN     |
 | a window that is not fully covered                   | UNKNOWN     |
 | an order with some of the items, or other quantities | UNKNOWN     |
 | more than one order with exactly the items           | UNKNOWN     |
@@ -24,6 +25,7 @@ from datetime import datetime, timedelta
 
 from ordergateway.v1 import order_leases_pb2 as pb
 
+from worker.clock import utc_text
 from worker.evidence import Step
 from worker.intent import Intent
 from worker.items import Overlap, overlap
@@ -95,11 +97,21 @@ async def verify(run: OrderRun, intent: Intent) -> Finding:
     if run.site_order_id is not None:
         known = Judgement(Verdict.VERDICT_ORDERED, "the order's number is known", run.site_order_id)
         return await _look_up_state(run, Finding(known, False, None, begun_at))
-    since = from_timestamp(run.lease.task_created_at) - LOOK_BACK
-    judgement, listed = await look(run, intent, since)
+    judgement, listed = await _look_back(run, intent)
     evidence_ref = await keep_list(run, listed)
     finding = Finding(judgement, listed is not None and listed.window_fully_covered, evidence_ref, begun_at)
     return await _look_up_state(run, finding) if judgement.order_number is not None else finding
+
+
+async def _look_back(run: OrderRun, intent: Intent) -> tuple[Judgement, OrderList | None]:
+    """Looks from a day before the task was created, whatever a clock that was once wrong says of that moment."""
+    created, now = from_timestamp(run.lease.task_created_at), run.parts.clock.now()
+    if created > now + LOOK_BACK:
+        why = f"the task was created at {utc_text(created)}, which is still to come: how far to look back is not known"
+        return Judgement(Verdict.VERDICT_UNKNOWN, why), None
+    known = await run.parts.journal.order(run.task_id)
+    first_taken = now if known is None else known.created_at
+    return await look(run, intent, min(created, first_taken) - LOOK_BACK)
 
 
 async def look(run: OrderRun, intent: Intent, since: datetime) -> tuple[Judgement, OrderList | None]:

@@ -290,6 +290,16 @@ def permit_without_expiry(stack: ExitStack) -> None:
 
 
 @mutant
+def no_look_when_the_connection_stands(stack: ExitStack) -> None:
+    """The last look at permit and lease comes before the connection is opened that the click goes over."""
+
+    async def connect(self: SimSite, _last_look: Any) -> None:
+        await asyncio.sleep(self._link.delay())
+
+    _replace(stack, SimSite, "_connect", connect)
+
+
+@mutant
 def permit_counted_from_the_answer(stack: ExitStack) -> None:
     """The permit's time begins when its answer arrives."""
     obtain = worker.submission.obtain_permit
@@ -330,9 +340,9 @@ def click_record_after_the_click(stack: ExitStack) -> None:
         worker.submission._ensure_permitted(order, permit)
         order.guard.ensure_may_begin()
 
-    async def mutated(order: OrderRun, confirmation: Any) -> Any:
+    async def mutated(order: OrderRun, confirmation: Any, permit: Any) -> Any:
         order.clicked = True
-        answer = await click(order, confirmation)
+        answer = await click(order, confirmation, permit)
         try:
             await order.parts.journal.record_click(order.task_id, order.lease.lease_token)
         except AlreadyRecordedError as error:
@@ -347,7 +357,7 @@ def click_record_after_the_click(stack: ExitStack) -> None:
 def submit_resent_by_the_client(stack: ExitStack) -> None:
     """The submit goes on a connection that was used before, and is sent again if that turns out dead."""
 
-    async def submit(self: SimSite, confirmation: Any) -> Any:
+    async def submit(self: SimSite, confirmation: Any, _last_look: Any) -> Any:
         return await self._submit(confirmation, fresh=False)
 
     _replace(stack, SimSite, "submit", submit)

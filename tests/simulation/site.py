@@ -3,6 +3,7 @@
 What a browser does is done here too: on a connection that was used before and turns out dead, a request is sent again.
 """
 
+import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,6 +23,7 @@ from worker.site.seam import (
     Confirmation,
     Item,
     ItemUnavailableError,
+    LastLook,
     ListedItem,
     ListedOrder,
     LoggedOutError,
@@ -141,7 +143,13 @@ class SimSite:
 
         return await self._exchange("open_confirmation", confirm)
 
-    async def submit(self, confirmation: Confirmation) -> Submission:
+    async def _connect(self, last_look: LastLook) -> None:
+        """A connection of its own, which may take its time."""
+        await asyncio.sleep(self._link.delay())
+        last_look()
+
+    async def submit(self, confirmation: Confirmation, last_look: LastLook) -> Submission:
+        await self._connect(last_look)
         return await self._submit(confirmation, fresh=True)
 
     async def _submit(self, confirmation: Confirmation, *, fresh: bool) -> Submission:
@@ -155,8 +163,9 @@ class SimSite:
 
         return await self._exchange("submit", place, fresh=fresh, writes=True)
 
-    async def pay(self, site_order_id: str, options: Mapping[str, Any]) -> Payment:
+    async def pay(self, site_order_id: str, options: Mapping[str, Any], last_look: LastLook) -> Payment:
         del options
+        await self._connect(last_look)
         self._watch.pay_begins(site_order_id)
 
         def pay() -> Payment:

@@ -39,3 +39,7 @@ async def running_shop(
         serving.cancel()
         with suppress(asyncio.CancelledError):
             await serving
+
+
+def no_look() -> None:
+    """It is never too late."""

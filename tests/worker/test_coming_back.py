@@ -1,11 +1,16 @@
 """A task that was in hand before is looked for on the site first, and never bought twice or paid for."""
 
+from datetime import UTC, datetime, timedelta
+
 import grpc
+from google.protobuf.timestamp_pb2 import Timestamp
 from ordergateway.v1 import errors_pb2, orders_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
 
 from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
+from tests.worker.virtual import CountedEntropy, ManualClock
+from worker.journal.journal import Journal
 
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
 FAILED = orders_pb2.TASK_STATUS_FAILED
@@ -47,6 +52,30 @@ async def test_a_recovered_task_that_is_on_the_site_is_reported_and_not_bought_a
     assert end.site_order_id == number
     assert end.evidence_ref.startswith("po-1/r2/00-verify")
     assert await bench.ordered() == 0  # the one there is was placed elsewhere
+
+
+async def test_a_creation_that_is_still_to_come_says_nothing(bench: Bench) -> None:
+    """The gateway's clock was once far ahead; where to begin to look is not known."""
+    await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
+    created = Timestamp()
+    created.FromDatetime(datetime.now(UTC) + timedelta(days=30))
+    end = await bench.execute(lease_count=2, task_created_at=created)
+    assert end.terminal_status == NEEDS_HUMAN
+    assert "which is still to come" in end.detail
+    assert await bench.ordered() == 0
+
+
+async def test_the_look_begins_where_the_journal_knows_the_task_from(bench: Bench) -> None:
+    """The gateway's clock was ahead by days when the task was filed, and time has caught up since."""
+    months_ago = ManualClock()
+    journal = await Journal.open(bench.folder / "trading.db", clock=months_ago, new_id=CountedEntropy().token)
+    lease = pb.Lease(task_id="po-1", site="sandbox", intent_json=bench.intent(), lease_count=1, lease_token="the first")
+    await journal.take_lease(lease)
+    await journal.close()
+    number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1}, days_ago=5)
+    end = await bench.execute(lease_count=2)
+    assert end.site_order_id == number
+    assert await bench.ordered() == 0
 
 
 async def test_a_recovered_task_leaves_out_orders_of_other_tasks(bench: Bench) -> None:

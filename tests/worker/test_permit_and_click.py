@@ -1,6 +1,7 @@
 """No permit, no click; one click, whatever becomes of its answer."""
 
 import asyncio
+from typing import Any
 
 import grpc
 import pytest
@@ -10,6 +11,8 @@ from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
 from worker.checkpoints import CheckpointName
 from worker.journal.records import OrderStatus
+from worker.site.sandbox_http import Answer, SandboxHttp
+from worker.site.seam import LastLook
 
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
@@ -77,6 +80,23 @@ async def test_a_permit_that_ran_out_after_the_click_record_makes_no_click(bench
     async with bench.worker(dawdle):
         end = await bench.gateway.end_of("po-1")
     assert end.terminal_status == NEEDS_HUMAN
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+    assert await bench.in_journal(lambda journal: journal.has_click("po-1"))
+
+
+async def test_a_connection_that_opens_too_late_makes_no_click(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look before the connection is opened is in time; the one when it stands is not."""
+    bench.gateway.permit_ttl = 0.5
+    post_once = SandboxHttp.post_once
+
+    async def slowly(http: SandboxHttp, path: str, fields: Any, last_look: LastLook) -> Answer:
+        await asyncio.sleep(0.6)
+        return await post_once(http, path, fields, last_look)
+
+    monkeypatch.setattr(SandboxHttp, "post_once", slowly)
+    end = await bench.execute()
+    assert end.terminal_status == NEEDS_HUMAN
+    assert "the permit ran out before the click; no click was made" in end.detail
     assert (await bench.shop.control.counters())["submits_received"] == 0
     assert await bench.in_journal(lambda journal: journal.has_click("po-1"))
 

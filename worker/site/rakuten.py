@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
-from worker.site.seam import Cart, Confirmation, Item, OrderDetail, OrderList, Page, Payment, Submission
+from worker.site.seam import Cart, Confirmation, Item, LastLook, OrderDetail, OrderList, Page, Payment, Submission
 
 
 def _not_tried(operation: str) -> NoReturn:
@@ -51,11 +51,11 @@ class RakutenSite:
         """Not implemented."""
         _not_tried("opening the confirmation page")
 
-    async def submit(self, confirmation: Confirmation) -> Submission:
+    async def submit(self, confirmation: Confirmation, last_look: LastLook) -> Submission:
         """Not implemented."""
         _not_tried("submitting an order")
 
-    async def pay(self, site_order_id: str, options: Mapping[str, Any]) -> Payment:
+    async def pay(self, site_order_id: str, options: Mapping[str, Any], last_look: LastLook) -> Payment:
         """Not implemented."""
         _not_tried("paying")
 

@@ -22,6 +22,7 @@ from worker.site.seam import (
     Confirmation,
     Item,
     ItemUnavailableError,
+    LastLook,
     ListedOrder,
     LoggedOutError,
     OrderDetail,
@@ -122,7 +123,7 @@ class SandboxSite:
             raise SiteError(f"the shop would have the order paid by {shown.payment_method}, not {method}", page=page)
         return Confirmation(shown.items, shown.payable_yen, {**shown.fields, "action": shown.action}, page)
 
-    async def submit(self, confirmation: Confirmation) -> Submission:
+    async def submit(self, confirmation: Confirmation, last_look: LastLook) -> Submission:
         """Sends the confirmation's form once. The thank-you page is fetched by a request of its own; if that fails, the
         number in the redirect and the redirect itself are returned: the order is placed all the same.
 
@@ -132,14 +133,14 @@ class SandboxSite:
         action = str(fields.pop("action"))
         if self._http.absolute(action) is None:
             raise PageChangedError("the form that places the order leads to another site", page=confirmation.page)
-        answer = await self._http.post_once(action, fields)
+        answer = await self._http.post_once(action, fields, last_look)
         if refusal := pages.read_refusal(answer.page):
             raise ItemUnavailableError(f"the shop took no order: {refusal}", page=answer.page)
         page = await self._landed_if_possible(self._fine(answer))
         told = {_number_in(answer.location), pages.read_order_number(page)} - {None}
         return Submission(told.pop() if len(told) == 1 else None, page)
 
-    async def pay(self, site_order_id: str, options: Mapping[str, Any]) -> Payment:
+    async def pay(self, site_order_id: str, options: Mapping[str, Any], last_look: LastLook) -> Payment:
         """Opens the order's payment page and sends its form once; what is paid or has a slip already is not sent."""
         method = _payment_method(options)
         page = await self._read("/payment", {"order_number": site_order_id})
@@ -148,7 +149,7 @@ class SandboxSite:
             return _payment(pages.read_payment_status(page), site_order_id, page)
         if form.order_number != site_order_id or form.payment_method != method:
             raise SiteError(f"the payment page is for {form.order_number} by {form.payment_method}", page=page)
-        answer = self._fine(await self._http.post_once("/payment", dict(form.fields)))
+        answer = self._fine(await self._http.post_once("/payment", dict(form.fields), last_look))
         if urlsplit(answer.location or "").path == CHALLENGE_PATH:
             page = await self._landed_if_possible(answer)
             step = HUMAN_STEPS.get(pages.read_challenge(page) or "", "identity check")

@@ -8,14 +8,17 @@ import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
 from worker.site.sandbox_pages import read_login_form
-from worker.site.seam import LoggedOutError, Page, SiteError
+from worker.site.seam import LastLook, LoggedOutError, Page, SiteError
 
 LOGIN_PATH = "/login"
+SENDING = "http11.send_request_headers.started"
+"""How httpcore calls the moment in which the connection stands and nothing was sent."""
 MAX_PAGE_BYTES = 4 * 1024 * 1024
 
 
@@ -85,16 +88,17 @@ class SandboxHttp:
         await self._ensure_session()
         return await self._checked(await self._exchange(self._client, "POST", path, fields=fields))
 
-    async def post_once(self, path: str, fields: Mapping[str, str | list[str]]) -> Answer:
+    async def post_once(self, path: str, fields: Mapping[str, str | list[str]], last_look: LastLook) -> Answer:
         """One POST on a connection that nothing used before and nothing uses after; it never logs in for it.
 
-        Raises LoggedOutError before anything is sent where there is no session; else as `get` does.
+        Raises LoggedOutError before anything is sent where there is no session, and what `last_look` raises once the
+        connection stands; else as `get` does.
         """
         if not self._logged_in:
             raise LoggedOutError
         async with self._new_client(connection="close") as fresh:
             fresh.cookies = self._client.cookies
-            answer = await self._exchange(fresh, "POST", path, fields=fields)
+            answer = await self._exchange(fresh, "POST", path, fields=fields, last_look=last_look)
         return await self._checked(answer)
 
     def absolute(self, href: str) -> str | None:
@@ -139,8 +143,13 @@ class SandboxHttp:
         *,
         params: Mapping[str, str] | None = None,
         fields: Mapping[str, str | list[str]] | None = None,
+        last_look: LastLook | None = None,
     ) -> Answer:
-        request = client.build_request(method, path, params=params, data=fields)
+        async def trace(event: str, _about: dict[str, Any]) -> None:
+            if event == SENDING and last_look is not None:
+                last_look()
+
+        request = client.build_request(method, path, params=params, data=fields, extensions={"trace": trace})
         response = await client.send(request, stream=True)
         try:
             body = bytearray()

@@ -5,7 +5,7 @@ means is the worker's. Every call that shows a page returns it, so that the page
 is reported.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -156,6 +156,10 @@ class PageChangedError(SiteError):
     """The page lacks a part that the adapter reads; nothing may be concluded from it."""
 
 
+LastLook = Callable[[], None]
+"""Raises where it is too late to send: a connection may take longer to open than the permit or the lease lasts."""
+
+
 class Site(Protocol):
     """What the worker needs from a site. Raises SiteError and its kinds, and OSError or httpx.HTTPError where the
     connection fails; NotImplementedError where the operation was never tried on the real site.
@@ -196,13 +200,17 @@ class Site(Protocol):
         """Goes from the cart to the confirmation page. `options` is the intent's own, for example the way to pay."""
         ...
 
-    async def submit(self, confirmation: Confirmation) -> Submission:
-        """The irreversible click. Uses a fresh connection and sends its request at most once, whatever happens."""
+    async def submit(self, confirmation: Confirmation, last_look: LastLook) -> Submission:
+        """The irreversible click. Uses a fresh connection and sends its request at most once, whatever happens.
+
+        Calls `last_look` when the connection stands, right before it sends; what that raises goes to the caller, and
+        then nothing was sent.
+        """
         ...
 
-    async def pay(self, site_order_id: str, options: Mapping[str, Any]) -> Payment:
-        """Pays a placed order, as `options` say. Sends its request at most once on a fresh connection. Stops at any
-        step that only a person can take.
+    async def pay(self, site_order_id: str, options: Mapping[str, Any], last_look: LastLook) -> Payment:
+        """Pays a placed order, as `options` say. Sends its request at most once on a fresh connection, after a
+        `last_look` as in `submit`. Stops at any step that only a person can take.
         """
         ...
 

@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 
+from tests.worker.running_shop import no_look
 from worker.site.rakuten import RakutenSite
 from worker.site.registry import build_sites
 from worker.site.seam import Confirmation, Item, Page, Site, sites_that_can_order
@@ -15,8 +16,8 @@ ARGUMENTS = {
     "add_to_cart": ((Item("https://item.example/a/"),), {}),
     "read_cart": ((), {}),
     "open_confirmation": (({},), {}),
-    "submit": ((Confirmation((), None, {}, PAGE),), {}),
-    "pay": (("1", {}), {}),
+    "submit": ((Confirmation((), None, {}, PAGE), no_look), {}),
+    "pay": (("1", {}, no_look), {}),
     "list_orders": ((), {"since": None, "max_pages": 1}),
     "order_detail": (("1",), {}),
 }

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.worker.running_shop import RunningShop, running_shop
+from tests.worker.running_shop import RunningShop, no_look, running_shop
 from worker.order_state import OrderState
 from worker.sandbox_shop.shop import ShopSettings
 from worker.site.sandbox import SandboxSite
@@ -134,7 +134,7 @@ async def test_a_new_order_is_not_shown_before_its_time() -> None:
     async with running_shop(ShopSettings(reflection_delay_seconds=600), lambda: clock[0]) as shop:
         site = SandboxSite(shop.url)
         await site.add_to_cart(Item(shop.item_url("sencha-100g")))
-        number = (await site.submit(await site.open_confirmation({}))).site_order_id
+        number = (await site.submit(await site.open_confirmation({}), no_look)).site_order_id
         assert number == "306087-20260813-0863947697"
         clock[0] = start + timedelta(seconds=599)
         assert (await site.list_orders(since=None, max_pages=1)).orders == ()
@@ -149,7 +149,7 @@ async def test_a_new_order_is_not_shown_before_its_time() -> None:
 
 async def test_detail_follows_the_order(shop: RunningShop, site: SandboxSite) -> None:
     await site.add_to_cart(Item(shop.item_url("sencha-100g")))
-    number = (await site.submit(await site.open_confirmation({}))).site_order_id
+    number = (await site.submit(await site.open_confirmation({}), no_look)).site_order_id
     assert number is not None
     seen = []
     for action in ("", "pay", "advance", "advance", "advance"):
