@@ -132,6 +132,7 @@ class OrderMachine(RuleBasedStateMachine):
         if recovered:
             self._pass(max(0, order.held.deadline - self.model.now))
             self._reclaim(WORKER, order.task_id)
+            self._ask_well(order)
             self._renew_what_is_held()
         holder, journal = self._holder(order, order.held), order.held.process.journal or STRANGER
         look = Look(Verdict.NOT_ORDERED, covered=True, evidence=EVIDENCE, begun=self.model.now - order.held.began)
@@ -155,6 +156,7 @@ class OrderMachine(RuleBasedStateMachine):
         if not self.model.active():
             self.an_order_is_taken(process, SITES[0])
         self._lift_pauses()
+        self._renew_what_is_held()
         return next(iter(self.model.active()), None)
 
     @precondition(lambda self: self.orders.inside and not self.model.active())
