@@ -5,7 +5,7 @@ task that was in hand before. However it goes, it ends in one of these ways:
 
 | what went wrong                                       | before the permit | permit asked, or recovered | clicked     |
 |-------------------------------------------------------|-------------------|----------------------------|-------------|
-| malformed intent (422)                                | failed            | failed                     | needs_human |
+| malformed intent (422)                                | failed            | needs_human                | needs_human |
 | item unavailable; site down, refusing, slow; scraper  | failed            | needs_human                | needs_human |
 | logged out (5001); page changed; cart or amount wrong | needs_human       | needs_human                | needs_human |
 | not implemented for this site (501)                   | failed            | needs_human                | needs_human |
@@ -113,8 +113,11 @@ def _parse(run: OrderRun) -> Intent:
     try:
         return parse_intent(run.lease.intent_json)
     except MalformedIntentError as error:
-        status = OrderStatus.NEEDS_HUMAN if run.clicked or run.state.is_placed else OrderStatus.FAILED
-        raise EndOrderError(status, f"malformed intent: {error}", error_code=MALFORMED_CODE) from error
+        words = f"malformed intent: {error}"
+        # Whoever had the task before may have read it, and clicked: without the intent the site cannot be asked.
+        if run.recovered or run.clicked:
+            raise needs_human(f"{words}; not known whether the order was placed", error_code=MALFORMED_CODE) from error
+        raise EndOrderError(OrderStatus.FAILED, words, error_code=MALFORMED_CODE) from error
 
 
 async def _lose(run: OrderRun, error: Exception) -> None:

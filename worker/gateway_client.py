@@ -41,12 +41,10 @@ _UNREACHABLE = {
     grpc.StatusCode.INTERNAL,
     grpc.StatusCode.DATA_LOSS,
 }
-_REASON_WITHOUT_DETAIL = {
+# A refusal for the token's sake settles nothing, so it needs no proof that the gateway itself said it.
+_CREDENTIALS = {
     grpc.StatusCode.UNAUTHENTICATED: errors_pb2.ERROR_REASON_UNAUTHENTICATED,
     grpc.StatusCode.PERMISSION_DENIED: errors_pb2.ERROR_REASON_PERMISSION_DENIED,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: errors_pb2.ERROR_REASON_TOO_LARGE,
-    grpc.StatusCode.NOT_FOUND: errors_pb2.ERROR_REASON_TASK_NOT_FOUND,
-    grpc.StatusCode.INVALID_ARGUMENT: errors_pb2.ERROR_REASON_INVALID_FIELD,
 }
 # What grpc says where the two ends do not agree about TLS, and what to look at.
 _TLS_HINTS = {
@@ -196,15 +194,21 @@ class GatewayClient:
 
 
 def to_gateway_error(error: AioRpcError) -> GatewayError:
-    """A failed call in the worker's terms."""
+    """A failed call in the worker's terms.
+
+    Only an ErrorDetail with a reason is the gateway's own word. A status without one may come from anything on the way
+    (a proxy's 404 is UNIMPLEMENTED) or from gRPC itself, whatever its code says.
+    """
     code, words = error.code(), error.details() or ""
     detail = error_detail(error)
     if code in _UNREACHABLE or (detail is not None and detail.reason == errors_pb2.ERROR_REASON_TOO_MANY):
         hint = next((f" ({hint})" for sign, hint in _TLS_HINTS.items() if sign in words), "")
         return Unreachable(f"{code.name}: {words}{hint}")
-    if detail is None:
-        reason = _REASON_WITHOUT_DETAIL.get(code, errors_pb2.ERROR_REASON_UNSPECIFIED)
-        return Refused(f"{code.name}: {words}", reason=reason)
+    if detail is None or detail.reason == errors_pb2.ERROR_REASON_UNSPECIFIED:
+        if code in _CREDENTIALS:
+            return Refused(f"{code.name}: {words}", reason=_CREDENTIALS[code])
+        guess = "not an answer of the gateway; is something else, or an older version, at its address?"
+        return Unreachable(f"{guess} {code.name}: {words}")
     violations = "; ".join(f"{violation.field}: {violation.description}" for violation in detail.violations)
     return Refused(
         " ".join(part for part in (detail.message or words, violations) if part),

@@ -20,14 +20,17 @@ class GatewayError(Exception):
 
 
 class Unreachable(GatewayError):  # noqa: N818 -- a state of affairs, not a fault of the caller
-    """No answer: the gateway is away, too slow or broken. The call may have had its effect; it may be repeated."""
+    """No answer of the gateway: it is away, too slow or broken, or something else answered in its place.
+
+    The call may have had its effect; it may be repeated.
+    """
 
 
 class Refused(GatewayError):  # noqa: N818 -- an answer, not a fault
-    """The gateway refused the call for good, or for now; nothing changed but its history.
+    """The gateway itself refused the call, for good or for now; nothing changed but its history.
 
-    `reason` is ERROR_REASON_UNSPECIFIED where the refusal named none. `retry_after` in seconds, None where waiting does
-    not help. `is_credentials`: the token is missing, wrong or of another role.
+    `reason` is the one that it named. `retry_after` in seconds, None where waiting does not help. `is_credentials`: the
+    token is missing, wrong or of another role; this alone may be the word of something on the way.
     """
 
     def __init__(

@@ -88,6 +88,7 @@ class OrderLoop:
                 await self._wait_after("a turn of the order loop failed", error)
 
     async def _turn(self) -> None:
+        self._parts.journal.ensure_alone()  # before a lease that could not be written down, and would turn stale
         if self._wish_in_hand:
             await self._parts.journal.interrupt_taken_wishes()
             self._wish_in_hand = False

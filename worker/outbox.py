@@ -1,7 +1,8 @@
 """Delivers the journal's reports to the gateway: in order within a task, no task waiting for another.
 
 A report is in the journal before it is sent, so it outlives the process and goes out after a restart, under the token
-it was made with. A refusal that the gateway recorded counts as delivered: it may be the only word of an order.
+it was made with. What the gateway itself refuses counts as delivered: it has been heard. Anything else waits and is
+sent again: a report may be the only word of an order.
 """
 
 import asyncio
@@ -21,6 +22,13 @@ log = logging.getLogger(__name__)
 
 FIRST_DELAY = 0.5
 MOST_DELAY = 60.0
+
+UNKNOWN_TASK = (
+    "the gateway does not know the task of a report: is it on the right database, or was an older backup restored? The "
+    "report waits and is sent again every %.0f s; `order-worker journal show TASK` says what was done "
+    "(docs/runbook.md, Backup and restore)"
+)
+"""What the log says, once, of a report that must not be lost with the gateway's database."""
 
 
 class Outbox:
@@ -86,6 +94,7 @@ class Outbox:
 
     async def _deliver_one(self, report: Report, backoff: Backoff) -> None:
         fields = {"task_id": report.task_id, "sequence": report.sequence, "state": report.state.value}
+        told_unknown = False
         while True:
             try:
                 await self._gateway.report(report_to_wire(report, self._worker_id))
@@ -93,12 +102,17 @@ class Outbox:
                 delay = backoff.delay()
                 log.warning("report not delivered, trying again in %.1f s: %s", delay, error, extra=fields)
             except Refused as refusal:
-                if not refusal.is_credentials:
+                delay = MOST_DELAY
+                if refusal.is_credentials:
+                    words = "%s; the report waits and is sent again in %.0f s: %s"
+                    log.warning(words, BAD_CREDENTIALS, delay, refusal, extra=fields)
+                elif refusal.reason == errors_pb2.ERROR_REASON_TASK_NOT_FOUND:
+                    # It kept nothing, and it leased this very task: it is not on the database it was on then.
+                    log.log(logging.DEBUG if told_unknown else logging.ERROR, UNKNOWN_TASK, delay, extra=fields)
+                    told_unknown = True
+                else:
                     await self._settle_refused(report, refusal)
                     return
-                delay = MOST_DELAY
-                words = "%s; the report waits and is sent again in %.0f s: %s"
-                log.warning(words, BAD_CREDENTIALS, delay, refusal, extra=fields)
             else:
                 backoff.reset()
                 await self._journal.settle_report(report.sequence, Outcome.ACCEPTED, "")

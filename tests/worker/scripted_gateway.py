@@ -29,8 +29,11 @@ class Refusal(Exception):  # noqa: N818 -- thrown by a test's script
     reason: int = 0
     retry_after: float | None = None
     recorded_late: bool = False
+    unreadable: bool = False
 
     def details(self) -> bytes:
+        if self.unreadable:
+            return b"\xff"
         detail = errors_pb2.ErrorDetail(
             reason=self.reason, message="refused by the script", recorded_late=self.recorded_late
         )

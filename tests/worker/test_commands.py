@@ -134,10 +134,10 @@ async def test_reclaim_shows_what_comes_of_it_and_says_it_in_its_exit_code(bench
         assert "verified: not ordered" in output
         assert "needs_human, ordered" in output
         code, output, _ = await call(bench, "reclaim", "po-8")
-        assert code == 4
+        assert code == 3
         assert "before" not in output
         _, output, _ = await call(bench, "reclaim", "po-8")
-        assert "request 2 ran before: done; failed, created: malformed intent" in output
+        assert "request 2 ran before: done; needs_human, created: malformed intent" in output
         code, output, _ = await call(bench, "reclaim", "po-404")
         assert code == 5
         assert "TASK_NOT_FOUND" in output

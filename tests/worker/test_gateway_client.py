@@ -54,6 +54,28 @@ async def test_no_answer_is_no_refusal(gateway: ScriptedGateway, client: Gateway
         await client.renew("po-1", "token", seconds=5)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "UNIMPLEMENTED",
+        "NOT_FOUND",
+        "FAILED_PRECONDITION",
+        "RESOURCE_EXHAUSTED",
+        "INVALID_ARGUMENT",
+        "ABORTED",
+        "OUT_OF_RANGE",
+    ],
+)
+async def test_what_does_not_bear_the_gateways_own_reason_is_no_refusal(
+    gateway: ScriptedGateway, client: GatewayClient, code: str
+) -> None:
+    unreadable = Refusal(grpc.StatusCode[code], errors_pb2.ERROR_REASON_LEASE_INVALID, unreadable=True)
+    gateway.script["RenewLease"] = [Refusal(grpc.StatusCode[code]), unreadable]
+    for _ in range(2):
+        with pytest.raises(Unreachable, match=f"is something else, or an older version, at its address. {code}"):
+            await client.renew("po-1", "token", seconds=5)
+
+
 async def test_too_many_calls_are_for_later(gateway: ScriptedGateway, client: GatewayClient) -> None:
     too_many = Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, errors_pb2.ERROR_REASON_TOO_MANY)
     gateway.script["RenewLease"] = [too_many]

@@ -1,6 +1,7 @@
 """The journal: what can be written once, what never changes, and who may open it."""
 
 import asyncio
+import fcntl
 import hashlib
 import os
 import shutil
@@ -137,6 +138,50 @@ async def test_a_second_process_on_the_same_journal_is_refused_in_one_line(path:
     beside = await Journal.look_into(path, clock=ManualClock())
     assert beside.journal_id == journal.journal_id
     await beside.close()
+
+
+async def test_another_name_of_the_journal_leads_to_the_same_lock(path: Path, journal: Journal) -> None:
+    names = path.with_name("link.db"), path.parent / "folder" / path.name
+    names[0].symlink_to(path)
+    names[1].parent.symlink_to(path.parent)
+    for name in names:
+        assert is_in_use(name)
+        with pytest.raises(JournalError, match="is using the journal"):
+            await Journal.open(name, clock=ManualClock(), new_id=CountedEntropy().token)
+
+
+async def test_a_worker_whose_lock_was_deleted_begins_nothing_more(path: Path, journal: Journal) -> None:
+    await journal.take_lease(lease())
+    await journal.record_click("po-1", "po-1/1")
+    lock = path.with_name(path.name + ".lock")
+    lock.unlink()
+    with pytest.raises(JournalError, match="was deleted or replaced"):
+        await journal.record_payment("po-1", "1")
+    async with opened(path) as second:
+        for begin in (
+            journal.take_lease(lease("po-2")),
+            journal.record_click("po-1", "po-1/1"),
+            journal.record_payment("po-1", "1"),
+        ):
+            with pytest.raises(JournalError, match="was deleted or replaced"):
+                await begin
+        await journal.record("po-1", Happening("ordered", OrderState.ORDERED))  # what it did is written down
+        await second.take_lease(lease("po-2"))
+
+
+async def test_a_lock_that_is_deleted_while_it_is_taken_is_no_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = path.with_name(path.name + ".lock")
+    flock, deletions = fcntl.flock, iter([lock])
+
+    def delete_first(descriptor: int, operation: int) -> None:
+        for file in deletions:
+            file.unlink()
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", delete_first)
+    async with opened(path) as journal:
+        assert lock.exists()
+        await journal.take_lease(lease())
 
 
 async def test_the_lock_goes_with_its_process(path: Path) -> None:

@@ -106,6 +106,14 @@ async def test_a_malformed_intent_fails_before_anything_touches_the_site(bench: 
     assert (await bench.shop.control.counters())["requests"] == {}
 
 
+async def test_a_malformed_intent_of_a_task_that_was_in_other_hands_needs_a_human(bench: Bench) -> None:
+    end = await bench.execute(intent_json='{"items": [], "a_newer_field": 1}', lease_count=2)
+    assert (end.terminal_status, end.error_code) == (NEEDS_HUMAN, 422)
+    assert "malformed intent: " in end.detail
+    assert "not known whether the order was placed" in end.detail
+    assert (await bench.shop.control.counters())["requests"] == {}
+
+
 async def test_an_amount_over_the_limit_stops_before_the_click(bench: Bench) -> None:
     end = await bench.execute(intent_json=bench.intent(max_total_yen=100))
     assert (end.terminal_status, end.error_code, end.state) == (NEEDS_HUMAN, 5004, IN_CART)

@@ -1,19 +1,24 @@
 """Reports go out in order within a task, after a restart too, and no task waits for another."""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import grpc
 import pytest
 from ordergateway.v1 import errors_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
 
+from tests.worker.conftest import make_settings
+from tests.worker.scripted_gateway import Refusal, ScriptedGateway, serving
 from tests.worker.test_journal import lease
 from tests.worker.virtual import CountedEntropy, ManualClock
+from worker.gateway_client import GatewayClient, open_channel
 from worker.gateway_port import GatewayError, Refused, Unreachable
 from worker.journal.journal import Journal
-from worker.journal.records import Happening, Outcome, Report
+from worker.journal.records import Happening, OrderStatus, Outcome, Report
 from worker.order_state import OrderState
 from worker.outbox import Outbox
 
@@ -125,6 +130,46 @@ async def test_a_wrong_token_is_no_reason_to_drop_a_report(
     await clock.advance(31)
     assert await outbox.deliver("po-1", patience=10)
     assert len(reports.told) == 1
+
+
+@pytest.mark.parametrize("code", ["UNIMPLEMENTED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "NOT_FOUND"])
+async def test_an_answer_that_is_not_the_gateways_own_drops_no_report(
+    journal: Journal, clock: ManualClock, tmp_path: Path, code: str
+) -> None:
+    gateway = ScriptedGateway(script={"ReportOrder": [Refusal(grpc.StatusCode[code])]})
+    paid = Happening("paid", OrderState.PAID, site_order_id="N-1", status=OrderStatus.SUCCEEDED)
+    await journal.record("po-1", paid)
+    async with (
+        serving(gateway) as target,
+        open_channel(make_settings(tmp_path, order_gateway_url=f"grpc://{target}")) as channel,
+    ):
+        client = GatewayClient(channel, worker_id="w", session_id="s" * 16, journal_id=journal.journal_id, token="t")
+        outbox = Outbox(journal, client, clock, CountedEntropy(), "worker-1")
+        assert not await outbox.deliver("po-1", patience=0.5)
+        assert await outcomes(journal, "po-1") == [None]
+        await clock.advance(1)
+        assert await outbox.deliver("po-1", patience=10)
+        await outbox.close()
+    assert gateway.ended["po-1"].site_order_id == "N-1"
+    assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED]
+
+
+async def test_a_gateway_that_does_not_know_the_task_is_told_once_and_asked_again(
+    journal: Journal, reports: Reports, outbox: Outbox, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    reports.failures["po-1"] = [Refused("no such task", reason=errors_pb2.ERROR_REASON_TASK_NOT_FOUND)] * 3
+    await happen(journal, "po-1", OrderState.CREATED, OrderState.IN_CART)
+    await happen(journal, "po-2", OrderState.CREATED)
+    assert not await outbox.deliver("po-1", patience=0.05)
+    assert await outbox.deliver("po-2", patience=10)
+    for _ in range(2):
+        await clock.advance(61)
+    assert await outcomes(journal, "po-1") == [None, None]
+    (told,) = [record.message for record in caplog.records if record.levelno == logging.ERROR]
+    assert "is it on the right database, or was an older backup restored? The report waits" in told
+    await clock.advance(61)
+    assert await outbox.deliver("po-1", patience=10)
+    assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED] * 2
 
 
 async def test_a_report_written_while_delivery_ends_is_not_forgotten(

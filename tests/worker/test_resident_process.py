@@ -53,6 +53,18 @@ async def test_the_worker_opens_no_port(bench: Bench) -> None:
     assert end.terminal_status == SUCCEEDED
 
 
+async def test_a_worker_whose_lock_was_deleted_takes_no_order(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    async with bench.worker(lease_wait_seconds=0.05):
+        await bench.gateway.called("LeaseOrders")
+        (bench.folder / "trading.db.lock").unlink()
+        await eventually(lambda: "was deleted or replaced" in caplog.text)
+        bench.gateway.offer("po-1", bench.intent())
+        seen = len(bench.gateway.requests("LeaseOrders"))
+        told = caplog.text.count("was deleted or replaced")
+        await eventually(lambda: caplog.text.count("was deleted or replaced") > told)
+        assert len(bench.gateway.requests("LeaseOrders")) == seen
+
+
 def listening() -> list[tuple[str, int]]:
     connections = psutil.Process().net_connections(kind="inet")
     return sorted((c.laddr.ip, c.laddr.port) for c in connections if c.status == psutil.CONN_LISTEN)

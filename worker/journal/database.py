@@ -83,26 +83,45 @@ async def connect_on_thread(path: Path) -> Connection:
 
 
 class JournalLock:
-    """The lock that one process holds on a journal for its life, on a file beside it."""
+    """The lock that one process holds on a journal for its life, on a file beside it.
+
+    Whoever holds the file that lies at `path` has the journal. If that file is deleted, another process can take a new
+    one, and the first may begin nothing more: `ensure`.
+    """
 
     def __init__(self, journal_path: Path) -> None:
         """Takes the lock. Raises JournalError if another process has it."""
         self.path = lock_path(journal_path)
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        for attempt in range(1, LOCK_ATTEMPTS + 1):
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                if attempt == LOCK_ATTEMPTS:
-                    os.close(self._descriptor)
-                    raise JournalError(
-                        f"another worker process{_holder(self.path)} is using the journal {journal_path}: "
-                        "stop that one first"
-                    ) from None
-                time.sleep(BETWEEN_ATTEMPTS)  # `is_in_use` holds it for an instant
-            else:
+        for _ in range(LOCK_ATTEMPTS):
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if self._take():
                 self._sign()
                 return
+            holder = os.pread(self._descriptor, 20, 0)
+            os.close(self._descriptor)
+            time.sleep(BETWEEN_ATTEMPTS)  # `is_in_use` holds it for an instant
+        number = f" (pid {holder.decode()})" if holder.isdigit() else ""
+        raise JournalError(f"another worker process{number} is using the journal {journal_path}: stop that one first")
+
+    def _take(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return self._lies_at_path()
+
+    def _lies_at_path(self) -> bool:
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(self._descriptor), self.path.stat())
+        return False
+
+    def ensure(self) -> None:
+        """Raises JournalError if the lock's file is no longer the one that was taken."""
+        if not self._lies_at_path():
+            raise JournalError(
+                f"the lock {self.path} was deleted or replaced while this worker ran, so another one may use its "
+                "journal: nothing new is begun here; see that only one is running, and start it again"
+            )
 
     def _sign(self) -> None:
         with suppress(OSError):  # the number is for people; the lock holds without it
@@ -114,14 +133,10 @@ class JournalLock:
         os.close(self._descriptor)
 
 
-def _holder(lock: Path) -> str:
-    number = lock.read_bytes()[:20]
-    return f" (pid {number.decode()})" if number.isdigit() else ""
-
-
 def lock_path(journal_path: Path) -> Path:
-    """Where a journal's lock lies."""
-    return journal_path.with_name(journal_path.name + ".lock")
+    """Where a journal's lock lies: beside the file itself, so that a symbolic link leads to the same one."""
+    file = journal_path.resolve()
+    return file.with_name(file.name + ".lock")
 
 
 def is_in_use(journal_path: Path) -> bool:

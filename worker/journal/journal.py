@@ -98,7 +98,11 @@ class Journal:
     # Leases and orders
 
     async def take_lease(self, lease: pb.Lease) -> Taken | None:
-        """Writes a lease down. None if this very lease (its token) was taken before: it must be dropped."""
+        """Writes a lease down. None if this very lease (its token) was taken before: it must be dropped.
+
+        Raises JournalError if the journal's lock is gone.
+        """
+        self.ensure_alone()
         now = utc_text(self._clock.now())
 
         async def work(connection: Connection) -> Taken | None:
@@ -247,6 +251,7 @@ class Journal:
         )
 
     async def _claim(self, task_id: str, event: str, insert: str, values: tuple[str, str]) -> None:
+        self.ensure_alone()
         now = utc_text(self._clock.now())
 
         async def work(connection: Connection) -> None:
@@ -258,6 +263,11 @@ class Journal:
             await self._database.write(work)
         except sqlite3.IntegrityError as error:
             raise AlreadyRecordedError(f"{event} before for {task_id}") from error
+
+    def ensure_alone(self) -> None:
+        """Raises JournalError if the lock is gone: ask before something begins; its rest is written anyhow."""
+        if self._lock is not None:
+            self._lock.ensure()
 
     async def has_click(self, task_id: str) -> bool:
         """True if this journal holds a click record of the task."""
