@@ -51,9 +51,10 @@ THEMES = (
     Theme(
         "a late click",
         (_C.PERMITTED, _C.CLICK_RECORDED),
-        (7.0, 13.0),
+        (4.0, 12.0),
         gateway=Weather(slow=0.9, longest=4.5),
         tasks=4,
+        shop_after_click=Weather(slow=0.9, longest=9.0),
     ),
     Theme("a pause of a lease's length", (*_BEFORE_THE_CLICK, _C.PERMITTED), (33.0, 50.0), gateway=_SLOW_ANSWERS),
     Theme("frozen, then out of reach", _BEFORE_THE_CLICK, (26.0, 46.0), gateway=_SLOW_ANSWERS, cut=40.0),
