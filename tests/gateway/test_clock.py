@@ -1,5 +1,6 @@
 """Time (specification, section 2; docs/adr/0004): steps of the wall clock, restarts, other boots, another scope."""
 
+import time as system
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.clock import system_time
 from gateway.domain.models import LeaseScope, Permit, Renewed
 from gateway.domain.moment import parse_utc
 from gateway.domain.refusals import Reason
@@ -200,3 +202,16 @@ def test_back_and_forth_changes_nothing(two_sites: Book) -> None:
     two_sites.restart(POLICY)
     two_sites.restart(replace(POLICY, scope=LeaseScope.SITE))
     assert slots(two_sites) == before
+
+
+def test_the_boot_time_clock_is_asked_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "CLOCK_BOOTTIME", 7, raising=False)
+    monkeypatch.setattr(system, "clock_gettime_ns", {7: 5_000_000_000, system.CLOCK_MONOTONIC: 10_000}.__getitem__)
+    monkeypatch.setattr(system, "monotonic_ns", lambda: 10_000)
+    assert system_time().boot_us() == 5_000_000
+
+
+def test_elsewhere_the_monotonic_clock_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(system, "CLOCK_BOOTTIME", raising=False)
+    monkeypatch.setattr(system, "monotonic_ns", lambda: 10_000)
+    assert system_time().boot_us() == 10

@@ -46,6 +46,8 @@ MOVES = {
     "resolve": (("stale", "needs_human", "failed"), ("succeeded", "failed")),
     "permit": (ACTIVE, ACTIVE),
 }
+STUCK = {"stale": "task_stale", "needs_human": "task_needs_human"}
+"""Statuses in which a task waits for a person, and the kind of alert that must stand as long as it does."""
 OF_HOLDER = ("acknowledge", "renew", "report", "finish", "permit")
 
 
@@ -154,6 +156,7 @@ class Auditor:
         for subject in sorted(subjects):
             self._judge_task(database, subject)
             self._judge_mirror(database, subject)
+        self._judge_alerts(database)
 
     def _judge(self, database: sqlite3.Connection, event: sqlite3.Row, ran_at: float) -> None:
         task_id, kind = event["subject"], event["kind"]
@@ -321,6 +324,22 @@ class Auditor:
 
         if task.newest_state is not None and row["latest_state"] != task.newest_state:
             self.broken(f"{task_id}: the latest state is {row['latest_state']}, last told was {task.newest_state}")
+
+    def _judge_alerts(self, database: sqlite3.Connection) -> None:
+        """Every stuck task has its alert, and no other task has one that says it is stuck."""
+        stuck = {
+            (row["task_id"], STUCK[row["status"]])
+            for row in database.execute("SELECT task_id, status FROM tasks WHERE status IN ('stale', 'needs_human')")
+        }
+        standing = {
+            (row["subject"], row["kind"])
+            for row in database.execute("SELECT subject, kind FROM alerts WHERE cleared_at IS NULL")
+            if row["kind"] in STUCK.values()
+        }
+        for task_id, kind in sorted(stuck - standing):
+            self.broken(f"{task_id}: is stuck without an alert {kind}")
+        for task_id, kind in sorted(standing - stuck):
+            self.broken(f"{task_id}: the alert {kind} stands though the task is not stuck")
 
     def _judge_mirror(self, database: sqlite3.Connection, task_id: str) -> None:
         for row in database.execute("SELECT * FROM reports WHERE task_id = ?", (task_id,)):

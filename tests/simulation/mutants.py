@@ -265,6 +265,18 @@ def answered_before_the_commit(stack: ExitStack) -> None:
 
 
 @mutant
+def stale_without_an_alert(stack: ExitStack) -> None:
+    """Nobody is told that a lease has run out."""
+    _replace(stack, gateway.orders.expire, "raise_alert", lambda *_: False)
+
+
+@mutant
+def needs_human_without_an_alert(stack: ExitStack) -> None:
+    """Nobody is told that a task needs a person."""
+    _replace(stack, gateway.orders.report, "raise_alert", lambda *_: False)
+
+
+@mutant
 def resolved_before_it_is_settled(stack: ExitStack) -> None:
     """A person's statement that nothing was ordered is taken while a click may still be on its way."""
     _replace(stack, gateway.operations.decide, "_not_settled", lambda *_: None)
@@ -391,8 +403,36 @@ def recovered_run_pays(stack: ExitStack) -> None:
 
 @mutant
 def cart_not_compared(stack: ExitStack) -> None:
-    """Whatever is in the cart is ordered."""
+    """Whatever is in the cart is ordered: neither the cart nor the confirmation page is compared with the intent."""
     _replace(stack, worker.purchase, "difference", lambda _wanted, _shown: None)
+
+
+@mutant
+def confirmation_not_compared(stack: ExitStack) -> None:
+    """The cart is compared, the confirmation page is not."""
+    difference, open_confirmation = worker.purchase.difference, SimSite.open_confirmation
+    on_a_page: list[Any] = []
+
+    async def noted(self: SimSite, options: Any) -> Any:
+        confirmation = await open_confirmation(self, options)
+        on_a_page.append(confirmation.items)
+        return confirmation
+
+    def mutated(wanted: Any, shown: Any) -> str | None:
+        return None if any(shown is items for items in on_a_page) else difference(wanted, shown)
+
+    _replace(stack, SimSite, "open_confirmation", noted)
+    _replace(stack, worker.purchase, "difference", mutated)
+
+
+@mutant
+def payment_not_recorded(stack: ExitStack) -> None:
+    """Each order is paid a second time, and no record keeps that out (see `payment_repeated`)."""
+
+    async def nothing(*_: Any) -> None: ...
+
+    _replace(stack, Journal, "record_payment", nothing)
+    stack.enter_context(payment_repeated())
 
 
 @mutant
@@ -510,6 +550,20 @@ def taken_wish_is_forgotten(stack: ExitStack) -> None:
             await interrupt(self)
 
     _replace(stack, Journal, "interrupt_taken_wishes", mutated)
+
+
+@contextmanager
+def payment_repeated() -> Iterator[None]:
+    """Each order is paid a second time. Alone this is no mutant: the payment record keeps the second payment out."""
+    pay = worker.execution.pay
+
+    async def mutated(order: OrderRun, intent: Any) -> None:
+        with suppress(EndOrderError):
+            await pay(order, intent)
+        await pay(order, intent)
+
+    with patch.object(worker.execution, "pay", mutated):
+        yield
 
 
 _MICROSECOND = gateway.orders.permit.timedelta(microseconds=1)

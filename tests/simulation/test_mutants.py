@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.simulation.mutants import MUTANTS, runs_until_found
+from tests.simulation.mutants import MUTANTS, payment_repeated
 from tests.simulation.run import simulate
 
-# How many runs it took from seed 1 on (`make mutants`), and so the seed that finds it out. Where code has changed and a
-# seed has become another run, the hunt goes on from there.
+# The seed that finds it out: how many runs it took from seed 1 on (`make mutants`). Where code has changed and a seed
+# has become another run, it is hunted again.
 FOUND_BY = {
     "no_token_check": 172,
     "settle_counted_from_the_permit": 27,
@@ -23,6 +23,8 @@ FOUND_BY = {
     "slots_not_unique": 9,
     "a_reboot_goes_unnoticed": 15,
     "answered_before_the_commit": 12,
+    "stale_without_an_alert": 1,
+    "needs_human_without_an_alert": 1,
     "resolved_before_it_is_settled": 8,
     "no_permit": 1,
     "permit_without_expiry": 38,
@@ -34,6 +36,8 @@ FOUND_BY = {
     "failed_after_a_click_record": 32,
     "recovered_run_pays": 4,
     "cart_not_compared": 37,
+    "confirmation_not_compared": 98,
+    "payment_not_recorded": 2,
     "no_amount_guard": 25,
     "wall_clock_lease_guard": 7,
     "lease_counted_from_the_answer": 62,
@@ -49,9 +53,16 @@ FOUND_BY = {
 @pytest.mark.extended
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_missing_safeguard_is_found_out(name: str) -> None:
-    runs, why = runs_until_found(FOUND_BY[name], name)
-    assert runs, "no run noticed that the safeguard was missing"
-    assert why
+    with MUTANTS[name]():
+        result = simulate(FOUND_BY[name])
+    assert result.violations, "the run did not notice that the safeguard was missing; hunt its seed: make mutants"
+
+
+def test_the_payment_record_alone_keeps_a_second_payment_out() -> None:
+    with payment_repeated():
+        result = simulate(FOUND_BY["payment_not_recorded"])
+    assert not result.violations
+    assert result.counts["payments"]
 
 
 @pytest.mark.parametrize("name", ["no_permit", "null_erases", "no_acknowledgement"])

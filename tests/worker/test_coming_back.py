@@ -1,8 +1,10 @@
 """A task that was in hand before is looked for on the site first, and never bought twice or paid for."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import grpc
+import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from ordergateway.v1 import errors_pb2, orders_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
@@ -11,6 +13,8 @@ from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
 from tests.worker.virtual import CountedEntropy, ManualClock
 from worker.journal.journal import Journal
+from worker.site.sandbox import SandboxSite
+from worker.site.seam import OrderList
 
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
 FAILED = orders_pb2.TASK_STATUS_FAILED
@@ -84,6 +88,51 @@ async def test_a_recovered_task_leaves_out_orders_of_other_tasks(bench: Bench) -
     assert end.state == ORDERED
     assert end.site_order_id != number
     assert await bench.ordered() == 1
+
+
+async def test_orders_that_only_the_journal_knows_for_other_tasks_are_left_out_too(bench: Bench) -> None:
+    async with bench.worker():
+        bench.gateway.offer("po-1", bench.intent())
+        other = await bench.gateway.end_of("po-1")
+        bench.gateway.offer("po-2", bench.intent(), lease_count=2)
+        end = await bench.gateway.end_of("po-2")
+    assert end.state == ORDERED
+    assert end.site_order_id != other.site_order_id
+    assert await bench.ordered() == 2
+
+
+async def test_a_first_lease_of_a_task_that_the_journal_knows_is_a_recovered_one(bench: Bench) -> None:
+    # The gateway was set back to an older backup, and so has forgotten that the task was leased.
+    forgotten = bench.gateway.lease("po-1", bench.intent())
+    forgotten.lease_token = "forgotten".ljust(43, "x")
+    journal = await Journal.open(bench.folder / "trading.db", clock=ManualClock(), new_id=CountedEntropy().token)
+    await journal.take_lease(forgotten)
+    await journal.close()
+    number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
+    end = await bench.execute(lease_count=1)
+    assert end.site_order_id == number
+    assert end.evidence_ref.startswith("po-1/r2/00-verify")
+    assert await bench.ordered() == 0
+
+
+async def test_a_look_counts_from_its_beginning(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("worker.lease_guard.MOST_BETWEEN_RENEWALS", 0.03)
+    calls_before_the_look: list[int] = []
+    list_orders = SandboxSite.list_orders
+
+    async def while_renewed(self: SandboxSite, **window: Any) -> OrderList:
+        calls_before_the_look.append(len(bench.gateway.calls))  # no renewal until now told a greater age
+        renewals = len(bench.gateway.requests("RenewLease"))
+        listed = await list_orders(self, **window)
+        await bench.gateway.called("RenewLease", renewals + 3)
+        return listed
+
+    monkeypatch.setattr(SandboxSite, "list_orders", while_renewed)
+    end = await bench.execute(lease_count=2)
+    assert end.state == ORDERED
+    (permit,) = bench.gateway.requests("RequestSubmitPermit")
+    assert isinstance(permit, pb.RequestSubmitPermitRequest)
+    assert permit.verification.begun_at_lease_age.seconds <= calls_before_the_look[0]
 
 
 async def test_two_orders_that_could_be_it_need_a_human(bench: Bench) -> None:
