@@ -11,7 +11,7 @@ matches, an order with some of the items, a window that was not read to its end,
 | a window that is not fully covered                   | UNKNOWN     |
 | an order with some of the items, or other quantities | UNKNOWN     |
 | more than one order with exactly the items           | UNKNOWN     |
-| one, but the numbers of other tasks were too many    | UNKNOWN     |
+| one, but not all numbers of other tasks are known    | UNKNOWN     |
 | one                                                  | ORDERED     |
 | none                                                 | NOT_ORDERED |
 

@@ -164,6 +164,7 @@ def _hand_over(
 
 def _lease(tx: Transaction, policy: Policy, task: Task, token: str) -> Lease:
     numbers: list[str] = []
+    unknown = False
     if task.lease_count > 1:
         since = utc_text(parse_utc(task.created_at) - _VERIFICATION_REACHES_BACK)
         numbers = [
@@ -176,6 +177,8 @@ def _lease(tx: Transaction, policy: Policy, task: Task, token: str) -> Lease:
                 count=MAX_OTHER_NUMBERS + 1,
             )
         ]
+        other = tx.one("task_possibly_ordered_without_number", site=task.site, task_id=task.task_id, since=since)
+        unknown = other is not None
     return Lease(
         task_id=task.task_id,
         site=task.site,
@@ -187,5 +190,5 @@ def _lease(tx: Transaction, policy: Policy, task: Task, token: str) -> Lease:
         task_created_at=task.created_at,
         traceparent=task.traceparent,
         other_site_order_ids=tuple(numbers[:MAX_OTHER_NUMBERS]),
-        other_site_order_ids_truncated=len(numbers) > MAX_OTHER_NUMBERS,
+        other_site_order_ids_truncated=unknown or len(numbers) > MAX_OTHER_NUMBERS,
     )

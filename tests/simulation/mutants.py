@@ -209,6 +209,12 @@ def order_of_arrival(stack: ExitStack) -> None:
 
 
 @mutant
+def unknown_numbers_ignored(stack: ExitStack) -> None:
+    """A match on the site counts although another task may have an order whose number nobody has told."""
+    _sql(stack, task_possibly_ordered_without_number="SELECT 1 AS found WHERE :site || :task_id || :since IS NULL")
+
+
+@mutant
 def no_pause(stack: ExitStack) -> None:
     """A pause does not hold back a permit."""
     _replace(stack, gateway.orders.permit, "_pause_refuses", lambda _tx, _task: None)

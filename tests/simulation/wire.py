@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import grpc
@@ -57,9 +57,14 @@ class Server:
         return self.process is not None and self.process.alive and bool(self.handlers)
 
 
+async def nothing_happens(_name: str) -> None:
+    """At a point where no power fails."""
+
+
 class Channel:
     """A channel of grpc.aio over a link, as far as stubs use it. `on_send` sees what is sent, `on_answer`
-    what was answered well, with the moment when it was sent.
+    what was answered well, with the moment when it was sent. At a `point` the caller's power may fail: when a request
+    is on its way, and when an answer has come.
     """
 
     def __init__(
@@ -69,7 +74,9 @@ class Channel:
         chance: random.Random,
         on_send: Callable[[str, Message], None] = lambda _path, _request: None,
         on_answer: Callable[[str, Message, float], None] = lambda _path, _request, _sent: None,
+        point: Callable[[str], Awaitable[None]] = nothing_happens,
     ) -> None:
+        self._point = point
         self._link = link
         self._server = server
         self._chance = chance
@@ -98,6 +105,7 @@ class Channel:
                 request_serializer(request),
                 metadata,
                 response_deserializer,
+                self._point,
             )
 
         return call
@@ -116,15 +124,17 @@ class Channel:
             served.append(server.process.spawn(_serve(server.handlers[path], data, metadata, back)))
 
         self._link.roundtrip(serve, answer, unavailable)
+        await self._point(f"gateway: {path} sent")
         try:
             async with asyncio.timeout(seconds):
                 result: bytes = await answer
-                return result
         except TimeoutError:
             raise rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, "deadline exceeded") from None
         finally:
             if not answer.done() or answer.cancelled():
                 self._link.later(self._chance.uniform(*DETECTION), lambda: [task.cancel() for task in served] and None)
+        await self._point(f"gateway: {path} answered")
+        return result
 
 
 async def _serve(handler: Any, data: bytes, metadata: Any, back: Callable[[Any], None]) -> None:
@@ -147,8 +157,10 @@ class StreamCall:
         data: bytes,
         metadata: Any,
         deserialize: Callable[[bytes], Any],
+        point: Callable[[str], Awaitable[None]],
     ) -> None:
         self._link = link
+        self._point = point
         self._chance = chance
         self._deserialize = deserialize
         self._arrived: asyncio.Queue[Any] = asyncio.Queue()
@@ -208,6 +220,7 @@ class StreamCall:
     async def _messages(self) -> AsyncIterator[Any]:
         while True:
             message = await self._arrived.get()
+            await self._point("gateway: a message of a stream")
             if message is None:
                 return
             if isinstance(message, Exception):

@@ -219,7 +219,9 @@ class WorkerMachine:
         stopping = self._stopping = asyncio.Event()
         chance = self._chance
         gateway = GatewayClient(
-            Channel(self.gateway_link, self._server, chance, self._saw_request, self._on_answer),  # type: ignore[arg-type]
+            Channel(  # type: ignore[arg-type]
+                self.gateway_link, self._server, chance, self._saw_request, self._on_answer, process.point
+            ),
             worker_id="worker",
             session_id=self._entropy.token(),
             journal_id=journal.journal_id,

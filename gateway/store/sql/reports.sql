@@ -37,6 +37,15 @@ SELECT site_order_id FROM order_numbers WHERE task_id = :task_id ORDER BY told_a
 SELECT task_id FROM order_numbers
 WHERE site = :site AND site_order_id = :site_order_id AND task_id <> :task_id ORDER BY told_at, task_id LIMIT 10;
 
+-- name: task_possibly_ordered_without_number
+-- Another task that may have an order on the site whose number no accepted report has told. What was clicked before
+-- :since is not in the window that is looked at.
+SELECT 1 AS found FROM tasks
+WHERE site = :site AND task_id <> :task_id AND updated_at >= :since
+    AND (may_have_clicked = 1 OR order_known = 1) AND status NOT IN ('succeeded', 'failed')
+    AND NOT EXISTS (SELECT 1 FROM reports WHERE reports.task_id = tasks.task_id AND reports.site_order_id IS NOT NULL)
+LIMIT 1;
+
 -- name: report_numbers_of_other_tasks
 -- CROSS JOIN keeps the planner on the recent reports; it would begin with every task of the site.
 SELECT DISTINCT reports.site_order_id FROM reports CROSS JOIN tasks USING (task_id)

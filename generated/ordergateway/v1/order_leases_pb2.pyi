@@ -73,7 +73,9 @@ class Lease(_message.Message):
     lease_token: _builtins.str
     """The key to this lease: 43 URL-safe characters. Present it on every later call; keep it out of logs."""
     other_site_order_ids_truncated: _builtins.bool
-    """True if there were more than fit in other_site_order_ids: a match in the list then proves nothing."""
+    """True if not all of them are known: there were more than fit in other_site_order_ids, or another task of this site may
+    have an order whose number nobody has told. A match in the list then proves nothing.
+    """
     traceparent: _builtins.str
     """W3C trace context (traceparent) of the submission; empty without one."""
     @_builtins.property

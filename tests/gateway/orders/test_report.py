@@ -389,7 +389,22 @@ def test_a_recovered_lease_brings_the_numbers_of_other_tasks_but_none_that_is_in
     again = book.retake(third)
     # A verification leaves these out, so a number that only a refused report told must not be among them.
     assert again.other_site_order_ids == ("266123-0",)
-    assert not again.other_site_order_ids_truncated
+    assert again.other_site_order_ids_truncated  # so a match with it proves nothing either
+
+
+def test_a_recovered_lease_says_whether_another_task_may_have_an_order_without_a_number(book: Book) -> None:
+    clicked = book.take("po-1")
+    book.permit(clicked)
+    book.lapse(clicked)
+    again = book.retake(book.take("po-2"))
+    assert again.other_site_order_ids_truncated
+    book.report(again, S.CREATED, terminal=True, terminal_status=TaskStatus.FAILED)
+    found = book.retake_stale(clicked)
+    assert not found.other_site_order_ids_truncated  # its own order is not another one's
+    book.report(found, S.ORDERED, site_order_id="266123-1", terminal=True, terminal_status=TaskStatus.NEEDS_HUMAN)
+    third = book.retake(book.take("po-3"))
+    assert third.other_site_order_ids == ("266123-1",)
+    assert not third.other_site_order_ids_truncated
 
 
 # Placement.
