@@ -124,6 +124,7 @@ async def test_a_wrong_setting_stops_the_start_in_one_line(bench: Bench, setting
     assert errors.count("\n") == 1
 
 
+@pytest.mark.extended
 async def test_reclaim_shows_what_comes_of_it_and_says_it_in_its_exit_code(bench: Bench) -> None:
     bench.gateway.reclaimable["po-9"] = bench.gateway.lease("po-9", bench.intent(), lease_count=2)
     bench.gateway.reclaimable["po-8"] = bench.gateway.lease("po-8", '{"items": []}', lease_count=2)
@@ -155,6 +156,7 @@ async def test_reclaim_without_a_journal_says_what_to_do(bench: Bench) -> None:
     assert "start the worker once" in errors
 
 
+@pytest.mark.extended
 async def test_journal_and_evidence_can_be_looked_at_beside_the_running_worker(bench: Bench) -> None:
     async with running(bench):
         lease = bench.gateway.offer("po-1", bench.intent())
@@ -190,6 +192,7 @@ async def test_journal_and_evidence_can_be_looked_at_beside_the_running_worker(b
         assert (entry["evidence_ref"] or "") in output
 
 
+@pytest.mark.extended
 async def test_check_says_in_words_what_is_wrong_between_worker_and_gateway(bench: Bench) -> None:
     code, output, errors = await call(bench, "check")
     assert (code, output, errors) == (0, f"the gateway at {bench.target} answers and takes the token\n", "")

@@ -62,6 +62,7 @@ async def test_a_page_becomes_a_picture_with_its_text(camera: Screenshots) -> No
     assert await camera.take(Page("", "GET", 200, PAGE)) == (png, "")
 
 
+@pytest.mark.extended
 @needs_browser
 @pytest.mark.asyncio(loop_scope="module")
 async def test_large_pages_are_cut(camera: Screenshots) -> None:
@@ -77,6 +78,7 @@ async def test_a_page_that_wants_to_move_on_stays(camera: Screenshots) -> None:
     assert await camera.capture(moving, "") == await camera.capture(still, "")
 
 
+@pytest.mark.extended
 @needs_browser
 @pytest.mark.asyncio(loop_scope="module")
 async def test_no_network_is_touched(camera: Screenshots) -> None:
@@ -120,6 +122,7 @@ async def test_scripts_do_not_run(camera: Screenshots) -> None:
     assert await camera.capture(scripted, "") == await camera.capture(plain, "")
 
 
+@pytest.mark.extended
 @needs_browser
 @pytest.mark.asyncio(loop_scope="module")
 async def test_odd_bytes_are_drawn(camera: Screenshots) -> None:
@@ -127,6 +130,7 @@ async def test_odd_bytes_are_drawn(camera: Screenshots) -> None:
         size_of(await camera.capture(html, ""))
 
 
+@pytest.mark.extended
 @needs_browser
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_dead_browser_is_replaced(camera: Screenshots) -> None:

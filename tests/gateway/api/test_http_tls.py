@@ -125,6 +125,7 @@ async def test_a_renewed_certificate_is_taken_by_both_ports_without_a_restart(
     assert await health_over_tls(secured.port, certificates, "ca") == "OK"
 
 
+@pytest.mark.extended
 async def test_the_program_takes_a_renewed_certificate_too(certificates: Path) -> None:
     """As above on the program's own event loop, at its own pace: within seconds."""
     names = {name: str(path) for name, path in files_of(certificates).items()}

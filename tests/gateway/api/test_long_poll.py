@@ -163,6 +163,7 @@ async def test_those_who_wait_are_told_to_come_back_when_the_gateway_stops(gatew
     assert all(answer.headers["retry-after"] == "1" for answer in answers)
 
 
+@pytest.mark.extended
 async def test_the_program_stops_in_time_whatever_clients_do(process: GatewayProcess, tmp_path: Path) -> None:
     """Those who wait, who send half a request, who read nothing, and who keep an idle connection."""
     port = process.http_port

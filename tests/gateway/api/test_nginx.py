@@ -164,6 +164,7 @@ async def test_streams_that_idle_longer_than_the_timeouts_go_on(proxied: Proxied
     assert last.task.status == orders_pb2.TASK_STATUS_FAILED
 
 
+@pytest.mark.extended
 async def test_a_long_poll_waits_behind_it_and_a_client_that_goes_away_is_noticed(proxied: Proxied) -> None:
     answer = await proxied.http.get("/api/orders/lease?worker_id=w1&wait=5")
     assert data_of(answer) is None
