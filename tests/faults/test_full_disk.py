@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain.refusals import Reason
-from tests.faults.disks import DISKS, Disk, SmallDisk
+from tests.faults.disks import DISKS, Disk, LimitedFiles, SmallDisk
 from tests.faults.program import until
 from tests.faults.promises import rows
 from tests.faults.siege import siege
@@ -75,11 +75,9 @@ def of_worker(disk: Disk) -> dict[str, str]:
 @pytest.mark.extended
 @pytest.mark.timeout(120)
 @every_disk
-@pytest.mark.parametrize(
-    ("at", "permit_seconds", "ordered"), [(CheckpointName.PERMITTED, 4, 0), (CheckpointName.CLICK_RECORDED, 30, 1)]
-)
+@pytest.mark.parametrize(("at", "permit_seconds"), [(CheckpointName.PERMITTED, 4), (CheckpointName.CLICK_RECORDED, 30)])
 async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on_once_there_is_room(
-    tmp_path: Path, make_disk: MakeDisk, at: CheckpointName, permit_seconds: int, ordered: int
+    tmp_path: Path, make_disk: MakeDisk, at: CheckpointName, permit_seconds: int
 ) -> None:
     times = {"RAKUTEN_PERMIT_TTL_SECONDS": str(permit_seconds), "RAKUTEN_LEASE_TTL_SECONDS": "5"}
     with make_disk(tmp_path / "disk") as disk:
@@ -93,8 +91,12 @@ async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on
                     or besieged.ordered("t-1")
                 )
             )
-            assert len(besieged.ordered("t-1")) == ordered
-            assert len(rows(besieged.journal, "SELECT * FROM clicks")) == ordered
+            ordered, clicks = len(besieged.ordered("t-1")), len(rows(besieged.journal, "SELECT * FROM clicks"))
+            assert ordered <= clicks <= 1  # the journal keeps room of its own, so the record may fit
+            if at is CheckpointName.CLICK_RECORDED:
+                assert ordered == 1
+            elif isinstance(disk, LimitedFiles):
+                assert clicks == 0
 
             disk.make_room(besieged.worker.pid)
             await besieged.until_ended("t-1")
@@ -103,7 +105,7 @@ async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on
             kept = await besieged.judge_books()
             assert not besieged.violations
             assert besieged.worker.starts == 1
-            if isinstance(disk, SmallDisk) and ordered:
+            if isinstance(disk, SmallDisk) and at is CheckpointName.CLICK_RECORDED:
                 asked = kept.counted["decisions"] + kept.counted["wishes"]
                 assert asked == 0, "the room reserved before the click is enough for what comes after it"
 
