@@ -12,5 +12,5 @@ QUICK = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 SERVED = settings(QUICK, max_examples=6, stateful_step_count=30)
-DEEP = settings(QUICK, max_examples=200, stateful_step_count=60)
-SERVED_DEEP = settings(QUICK, max_examples=20, stateful_step_count=50)
+DEEP = settings(QUICK, max_examples=120, stateful_step_count=60)
+SERVED_DEEP = settings(QUICK, max_examples=10, stateful_step_count=50)
