@@ -234,7 +234,7 @@ class Auditor:
         sequence = details["sequence"]
         if task.lease.token not in self.tokens_of_reports.get((task_id, details["state"], sequence), ()):
             self.broken(f"{task_id}: report {sequence} was accepted without the token of the lease")
-        if (task.lease.number, sequence) >= task.newest:
+        if (task.lease.number, sequence) > task.newest:  # the same one again says nothing that a person has not seen
             task.newest, task.newest_state = (task.lease.number, sequence), details["state"]
 
     def _on_report_after_end(self, *about: Any) -> None:
