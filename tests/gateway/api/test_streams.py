@@ -139,14 +139,11 @@ async def test_the_end_of_the_process_ends_a_hundred_streams_in_time_and_leases_
         assert await ending == 0
         assert clock() - begun < 10
     refused = [end for end in ends if isinstance(end, RefusedCallError)]
-    # A connection that closes may take the last words with it; UNAVAILABLE without them means the same to a client.
-    cut = [end for end in ends if isinstance(end, grpc.aio.AioRpcError) and end.code() is grpc.StatusCode.UNAVAILABLE]
-    assert len(refused) + len(cut) >= 99
-    assert len(refused) >= 50
+    assert len(refused) >= 99
     assert {(end.status, end.reason) for end in refused} == {("UNAVAILABLE", Reason.SHUTTING_DOWN)}
     (row,) = dump.rows(tmp_path / "gateway.db", "SELECT * FROM tasks WHERE task_id = 'po-1'")
     if not isinstance(freed, Exception) and row["status"] == "leased":
-        assert len(refused) + len(cut) == 99, "a lease went out before the stop, so its stream has it"
+        assert len(refused) == 99, "a lease went out before the stop, so its stream has it"
     else:
         assert (row["status"], row["lease_count"]) == ("queued", 0)
     assert "Traceback" not in process.log
