@@ -1,4 +1,7 @@
-"""What is due, and what came of a try: delays grow, and after three days a callback is given up (section 7)."""
+"""What is due, and what came of a try: delays grow, and after three days a callback is given up (section 7).
+
+One that can never be delivered is given up at once.
+"""
 
 import json
 from collections.abc import Sequence
@@ -54,10 +57,7 @@ def put_off(tx: Transaction, now: Moment, callback_id: str, result: str, jitter:
         return False
     age = timedelta(microseconds=now.elapsed_us - row["since_us"])
     if age >= GIVE_UP_AFTER:
-        if tx.change("callback_give_up", callback_id=callback_id, result=result) == 0:
-            return False
-        _tell_given_up(tx, now, row, result)
-        return True
+        return _give_up(tx, now, row, result, f"after {GIVE_UP_AFTER.days} days")
     delay = min(max(age, FIRST_DELAY), LONGEST_DELAY) * jitter
     tx.change(
         "callback_put_off",
@@ -69,15 +69,25 @@ def put_off(tx: Transaction, now: Moment, callback_id: str, result: str, jitter:
     return False
 
 
-def _tell_given_up(tx: Transaction, now: Moment, row: Row, result: str) -> None:
+def give_up(tx: Transaction, now: Moment, callback_id: str, result: str) -> None:
+    """Give a callback up at once, since no further try can help. A person may still send it again."""
+    row = tx.one("callback_get", callback_id=callback_id)
+    if row is not None:
+        _give_up(tx, now, row, result, "at once")
+
+
+def _give_up(tx: Transaction, now: Moment, row: Row, result: str, when: str) -> bool:
+    """Write down and alert that it is given up; False if it was under way no more."""
     callback_id, subject = row["callback_id"], row["task_id"] or ""
+    if tx.change("callback_give_up", callback_id=callback_id, result=result) == 0:
+        return False
     record_general(tx, now, "callback_given_up", GATEWAY, subject=subject, reason=result, callback_id=callback_id)
     about = f"of task {row['task_id']} " if row["task_id"] else ""
     raise_alert(
         tx, now, AlertKind.CALLBACK_GIVEN_UP, callback_id,
-        f"callback {callback_id} ({row['type']}) {about}to {row['endpoint']} was given up after "
-        f"{GIVE_UP_AFTER.days} days: {result}",
+        f"callback {callback_id} ({row['type']}) {about}to {row['endpoint']} was given up {when}: {result}",
     )  # fmt: skip
+    return True
 
 
 def _body(row: Row) -> str:

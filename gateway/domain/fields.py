@@ -6,9 +6,10 @@ Each function returns the value as it is stored, or raises RefusedError with the
 import re
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from ipaddress import IPv6Address
 from typing import Final
-from urllib.parse import urlsplit
 
+from gateway.domain.addresses import AddressRefusedError, check_address, inet_aton
 from gateway.domain.json_text import JsonTextError, parse_object
 from gateway.domain.moment import utc_text
 from gateway.domain.refusals import invalid
@@ -31,6 +32,15 @@ _OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
 _LEASE_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _EVIDENCE_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_URL: Final = re.compile(
+    r"https?://(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?"
+    rf"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>{_LABEL}(?:\.{_LABEL})*\.?))"
+    r"(?::(?P<port>[0-9]{0,5}))?(?:[/?#][!-~]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+_NUMBER_AT_THE_END: Final = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?", re.ASCII | re.IGNORECASE)
+_LAST_PORT: Final = 65_535
 _ROUTE_WORDS: Final = frozenset({"lease", "discovery"})
 
 
@@ -90,18 +100,29 @@ def json_object(field: str, value: str, *, max_bytes: int) -> str:
 
 
 def callback_url(field: str, value: str | None) -> str | None:
-    """Check a callback address: absolute http or https, at most 2,000 printable ASCII characters."""
+    """Check a callback address: absolute http or https, at most 2,000 printable ASCII characters, and of use.
+
+    A host that is itself an address is judged here already; a name is judged when it is looked up.
+    """
     if value is None:
         return None
     if len(value) > MAX_URL_CHARACTERS:
         raise invalid(field, f"is longer than {MAX_URL_CHARACTERS} characters")
-    try:
-        parts = urlsplit(value)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        usable = False
-    if not usable or not value.isascii() or not value.isprintable() or " " in value:
+    url = _URL.fullmatch(value)
+    if url is None or not 0 < int(url["port"] or 1) <= _LAST_PORT:
         raise invalid(field, "must be an absolute http or https URL in printable ASCII")
+    host = url["host"] or url["ipv6"]
+    try:
+        address = inet_aton(host) if url["ipv6"] is None else IPv6Address(host)
+    except ValueError:
+        raise invalid(field, f"names the host [{host}], which is no address") from None
+    if address is None and _NUMBER_AT_THE_END.fullmatch(host):
+        raise invalid(field, f"names the host {host}, which is neither a name nor an address")
+    try:
+        if address is not None:
+            check_address(address)
+    except AddressRefusedError as error:
+        raise invalid(field, f"can never be called: {error}") from None
     return value
 
 

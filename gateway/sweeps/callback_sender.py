@@ -5,14 +5,18 @@ import ssl
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from ipaddress import ip_address
 from typing import Final
 
 import httpx
 from standardwebhooks.webhooks import Webhook
 
+from gateway.domain.addresses import AddressRefusedError, check_address
 from gateway.domain.callbacks import Delivery
+from gateway.domain.fields import callback_url
 from gateway.domain.moment import parse_utc
-from gateway.sweeps.addresses import AddressRefusedError, Resolver, check_address
+from gateway.domain.refusals import RefusedError
+from gateway.sweeps.addresses import Resolver
 
 TOTAL_SECONDS: Final = 15.0
 """From the look-up of the name to the status of the answer."""
@@ -26,10 +30,15 @@ OpenClient = Callable[[], httpx.AsyncClient]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a try: whether the receiver took it, and one sentence."""
+    """What came of a try: whether the receiver took it, one sentence, and whether no further try can help."""
 
     taken: bool
     told: str
+    hopeless: bool = False
+
+
+class _NotNowError(Exception):
+    """It cannot be sent as things stand; a setting or a name server may change that."""
 
 
 class CallbackSender:
@@ -61,11 +70,13 @@ class CallbackSender:
         except TimeoutError:
             return Outcome(taken=False, told=f"no answer within {TOTAL_SECONDS:g} s")
         except AddressRefusedError as error:
+            return Outcome(taken=False, told=f"not sent: {error}", hopeless=True)
+        except _NotNowError as error:
             return Outcome(taken=False, told=f"not sent: {error}")
         except OSError as error:
             return Outcome(taken=False, told=f"not sent: the host {error.strerror or error}")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError):
-            return Outcome(taken=False, told="not sent: the URL cannot be used")
+            return Outcome(taken=False, told="not sent: the URL cannot be used", hopeless=True)
         except httpx.HTTPError as error:
             return Outcome(taken=False, told=f"no answer: {type(error).__name__}")
         redirect = ", redirects are not followed" if 300 <= status < 400 else ""  # noqa: PLR2004 - HTTP's classes
@@ -73,22 +84,23 @@ class CallbackSender:
 
     async def _post(self, delivery: Delivery) -> int:
         """Post to the first of the host's addresses that can be connected to; return the status."""
+        _check_url(delivery.url)
         url = httpx.URL(delivery.url)
         host = url.raw_host.decode("ascii")
         if self._allowed_hosts and host.rstrip(".").lower() not in self._allowed_hosts:
-            raise AddressRefusedError("the host is not in RAKUTEN_CALLBACK_ALLOWED_HOSTS")
+            raise _NotNowError("the host is not in RAKUTEN_CALLBACK_ALLOWED_HOSTS")
         port = url.port or (443 if url.scheme == "https" else 80)
         addresses = await self._resolve(host, port)
         # One bad address among good ones is no accident, so all are judged before the first is connected to.
         for address in addresses:
-            check_address(address)
+            check_address(ip_address(address))
         failure: httpx.TransportError | None = None
         for address in addresses[:_MAX_ADDRESSES]:
             try:
                 return await self._post_to(address, url, host, delivery)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 failure = error
-        raise failure or AddressRefusedError("the host has no address")
+        raise failure or _NotNowError("the host has no address")
 
     async def _post_to(self, address: str, url: httpx.URL, host: str, delivery: Delivery) -> int:
         headers = {"Host": url.netloc.decode("ascii"), "Content-Type": "application/json", "User-Agent": self._agent}
@@ -114,6 +126,14 @@ class CallbackSender:
             signatures = (signer.sign(delivery.callback_id, at, delivery.body) for signer in self._signers)
             headers["webhook-signature"] = " ".join(signatures)
         return headers
+
+
+def _check_url(url: str) -> None:
+    """Refuse what a submission would be refused for: an older gateway may have taken it."""
+    try:
+        callback_url("callback_url", url)
+    except RefusedError as error:
+        raise AddressRefusedError(error.refusal.violations[0].description) from None
 
 
 def _client_of(context: ssl.SSLContext) -> OpenClient:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from gateway.callbacks.outbox import delivered, due_endpoints, next_due, put_off
+from gateway.callbacks.outbox import delivered, due_endpoints, give_up, next_due, put_off
 from gateway.domain.callbacks import Delivery
 from gateway.store.port import Store, StoreUnavailableError
 from gateway.sweeps.callback_sender import CallbackSender, Outcome
@@ -87,7 +87,10 @@ class CallbackSweep:
             await self._store.write(delivered, delivery.callback_id, outcome.told)
             self._count("delivered")
             return True
-        if await self._store.write(put_off, delivery.callback_id, outcome.told, self._jitter()):
+        if outcome.hopeless:
+            await self._store.write(give_up, delivery.callback_id, outcome.told)
+            self._count("given_up")
+        elif await self._store.write(put_off, delivery.callback_id, outcome.told, self._jitter()):
             self._count("given_up")
         else:
             self._count("put_off")

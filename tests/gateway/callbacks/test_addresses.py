@@ -7,8 +7,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.domain.callbacks import Delivery, endpoint_of
+from gateway.domain.fields import _URL, callback_url
+from gateway.domain.refusals import RefusedError
 from gateway.sweeps.addresses import Resolver
 from gateway.sweeps.callback_sender import CallbackSender, Outcome
 from tests.gateway.callbacks.receiver import Receiver, receiving
@@ -25,6 +29,17 @@ REFUSED = [
     "http://[::169.254.169.254]/",
     "http://[64:ff9b::169.254.169.254]/",
     "http://[2002:a9fe:a9fe::1]/",
+    "http://[::ffff:0:169.254.169.254]/",  # RFC 2765
+    "http://[64:ff9b:1::169.254.169.254]/",  # RFC 8215, as RFC 6052 carries it: 96, 64, 56 and 48 bits before it
+    "http://[64:ff9b:1:0:a9:fea9:fe00:0]/",
+    "http://[64:ff9b:1:a9:fe:a9fe::]/",
+    "http://[64:ff9b:1:a9fe:a9:fe00::]/",
+    "http://[2001:0:a9fe:a9fe::1]/",  # Teredo: its server, and its client with all bits turned over
+    "http://[2001:0:1234::5601:5601]/",
+    "http://[2001:db8::5efe:169.254.169.254]/",  # ISATAP: private, and unique
+    "http://[2001:db8::200:5efe:a9fe:a9fe]/",
+    "http://[64:ff9b::100.100.100.200]/",
+    "http://169.254.169.254./",
     "http://[fe80::1]/",
     "http://[fe80::1%25lo]/",
     "http://[febf::1]/",
@@ -50,12 +65,43 @@ ALLOWED = {
     "http://93.184.215.14/": "93.184.215.14",
     "http://[::1]/": "::1",
     "http://[fd12:3456::1]:99/": "fd12:3456::1",
+    "http://[64:ff9b:1::10.0.0.1]/": "64:ff9b:1::a00:1",
+    "http://[::ffff:0:10.0.0.1]/": "::ffff:0:a00:1",
     "http://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/": "2606:2800:21f:cb07:6820:80da:af6b:8b2c",
 }
 
 
 def delivery(url: str) -> Delivery:
     return Delivery("cb_1", None, url, "", "{}", 0, "2026-11-29T15:58:22.123456Z")
+
+
+UNUSABLE = [
+    "http://[::1]]/",
+    "http://[[::1]/",
+    "http://[v1.fe]/",
+    "http://[::1",
+    "http://[127.0.0.1]/",
+    "http://[1:2:3:4:5:6:7:8:9]/",
+    "http://256.1.1.1/",
+    "http://1.2.3.4.5/",
+    "http://upstream.0x7f/",
+    "http://:80/",
+    "http:///x",
+    "http://upstream:0/",
+    "http://upstream:65536/",
+    "http://upstream:8o/",
+    "http://a..b/",
+    "http://-a/",
+    "http://up stream/",
+    "http://%31%36%39.254.169.254/",
+    "http://upstream\\@other/",
+    "http://up@st@ream/",
+    "http://upstream/\n",
+    "http:upstream",
+    "ftp://upstream/",
+    "//upstream/",
+    "",
+]
 
 
 class Stub:
@@ -77,11 +123,34 @@ def stub() -> Stub:
     return Stub()
 
 
-@pytest.mark.parametrize("url", REFUSED)
+@pytest.mark.parametrize("url", REFUSED + UNUSABLE)
+def test_what_can_never_be_called_is_refused_where_it_is_named(url: str) -> None:
+    with pytest.raises(RefusedError, match="callback_url: "):
+        callback_url("callback_url", url)
+
+
+@pytest.mark.parametrize("url", [*ALLOWED, "http://upstream", "HTTPS://a:b@Up_stream.example.:65535?x=[1]#y"])
+def test_what_may_be_called_is_taken(url: str) -> None:
+    assert callback_url("callback_url", url) == url
+
+
+@given(st.from_regex(_URL, fullmatch=True))
+def test_what_is_taken_is_a_url_to_the_client_that_calls_it(url: str) -> None:
+    try:
+        taken = callback_url("callback_url", url)
+    except RefusedError:
+        return
+    assert taken == url
+    assert httpx.URL(url).raw_host
+    assert endpoint_of(url)
+
+
+@pytest.mark.parametrize("url", REFUSED + UNUSABLE)
 async def test_refused_before_anything_is_connected(url: str, stub: Stub) -> None:
     outcome = await CallbackSender(open_client=stub.open).send(delivery(url))
     assert not outcome.taken
-    assert outcome.told.startswith("not sent: the "), outcome.told
+    assert outcome.told.startswith("not sent: "), outcome.told
+    assert outcome.hopeless, "no further try can help"
     assert stub.requests == []
 
 
@@ -139,6 +208,7 @@ async def test_the_list_of_allowed_hosts_narrows(url: str, taken: bool, stub: St
     outcome = await sender.send(delivery(url))
     assert outcome.taken is taken
     assert taken or outcome == Outcome(taken=False, told="not sent: the host is not in RAKUTEN_CALLBACK_ALLOWED_HOSTS")
+    assert not outcome.hopeless, "a person may still widen the list"
     assert len(stub.requests) == taken
 
 
@@ -154,6 +224,7 @@ async def test_the_next_address_is_tried_if_nobody_listens_on_the_first() -> Non
 async def test_a_name_that_does_not_exist() -> None:
     outcome = await CallbackSender().send(delivery("http://no-such-host.invalid/"))
     assert outcome.told.startswith("not sent: the host cannot be resolved"), outcome.told
+    assert not outcome.hopeless, "a name server may know it tomorrow"
 
 
 async def test_localhost_is_looked_up() -> None:

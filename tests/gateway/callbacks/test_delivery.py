@@ -153,6 +153,20 @@ async def test_after_three_days_it_is_given_up_and_alerts_and_a_replay_delivers_
     assert status(courier) == ["delivered"]
 
 
+async def test_what_is_refused_by_its_address_is_given_up_at_once(courier: Courier) -> None:
+    """A task of an older gateway may still name such an address; a name may lead to one."""
+    courier.cancelled("http://[64:ff9b::169.254.169.254]/x")
+    await courier.run()
+    (row,) = courier.filed()
+    assert (row["status"], row["attempts"]) == ("given_up", 1)
+    assert row["last_result"] == "not sent: can never be called: the host has a link-local address"
+    assert courier.book.alerts() == {("callback_given_up", row["callback_id"])}
+    (alert,) = courier.book.rows("SELECT message FROM alerts")
+    assert alert["message"].endswith(
+        "was given up at once: not sent: can never be called: the host has a link-local address"
+    )
+
+
 async def test_an_endpoint_that_hangs_delays_no_other(courier: Courier, receiver: Receiver) -> None:
     async with receiving(Receiver(hangs=True)) as hanging:
         for number in range(50):
