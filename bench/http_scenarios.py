@@ -4,14 +4,13 @@ import json
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+import httpx
 import psutil
 
 from bench.load import TOKEN
@@ -23,9 +22,8 @@ from demo.programs import Program, entry_point, free_port, started
 def serves_http(port: int) -> bool:
     """True if the HTTP port answers."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=1) as answer:
-            return bool(answer.status == 200)  # noqa: PLR2004 - an HTTP status
-    except (urllib.error.URLError, OSError):
+        return httpx.get(f"http://127.0.0.1:{port}/livez", timeout=1, trust_env=False).is_success
+    except httpx.HTTPError:
         return False
 
 

@@ -197,7 +197,7 @@ KINDS: Final[dict[str, Callable[[Client, float], Awaitable[dict[str, object]]]]]
 
 async def run(kind: str, target: str, amount: float) -> None:
     """Runs one kind of load and prints what it measured."""
-    own_connection = (("grpc.use_local_subchannel_pool", 1),)
+    own_connection = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0))
     async with (
         grpc.aio.insecure_channel(target, options=own_connection) as upstream,
         grpc.aio.insecure_channel(target, options=own_connection) as worker,

@@ -147,7 +147,7 @@ async def beside(orders: Client, queries: Queries, seconds: float) -> dict[str, 
 
 async def run(kind: str, amount: float, targets: list[str]) -> None:
     """Runs one kind of load and prints what it measured."""
-    own_connection = (("grpc.use_local_subchannel_pool", 1),)
+    own_connection = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0))
     async with AsyncExitStack() as stack:
 
         async def connected(target: str) -> grpc.aio.Channel:

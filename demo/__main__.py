@@ -69,7 +69,7 @@ def running_parts(folder: Path, console: Console) -> Iterator[Parts]:
         gateway.wait_until(lambda: serves_grpc(target))
         shop.wait_until(lambda: answers(shop_url))
         # Not closed: it goes with the process. After Ctrl-C in the middle of a call, closing it may wait for ever.
-        channel = grpc.insecure_channel(target)
+        channel = grpc.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)])
         with started("worker", [entry_point("order-worker"), "run"], worker_settings, folder=folder) as worker:
             parts = Table.grid(padding=(0, 2))
             parts.add_row("  gateway", f"process {gateway.process.pid}", f"gRPC on {target}")

@@ -109,7 +109,7 @@ def free_port() -> int:
 
 def serves_grpc(target: str) -> bool:
     """True if the gRPC health service there says that it serves."""
-    with grpc.insecure_channel(target) as channel:
+    with grpc.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)]) as channel:
         check = channel.unary_unary(
             "/grpc.health.v1.Health/Check",
             request_serializer=health_pb2.HealthCheckRequest.SerializeToString,

@@ -20,7 +20,7 @@ intent = {
 }
 shown = None
 try:
-    with grpc.insecure_channel("127.0.0.1:31110") as channel:
+    with grpc.insecure_channel("127.0.0.1:31110", options=[("grpc.enable_http_proxy", 0)]) as channel:
         orders = OrderServiceStub(channel)
         order = pb.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=json.dumps(intent))
         print("created:", orders.SubmitOrder(order, metadata=token).created)

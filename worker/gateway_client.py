@@ -70,9 +70,9 @@ def open_channel(settings: WorkerSettings, interceptors: Sequence[grpc.aio.Clien
         ("grpc.max_reconnect_backoff_ms", 5_000),
         # The contract says which call may be repeated, and when; the channel must not repeat on its own account.
         ("grpc.enable_retries", 0),
+        # What HTTP_PROXY names is nobody whom the settings know, and need not be shown a token.
+        ("grpc.enable_http_proxy", 0),
     ]
-    if target.is_loopback:
-        options.append(("grpc.enable_http_proxy", 0))
     if not target.tls:
         return grpc.aio.insecure_channel(target.address, options=options, interceptors=interceptors)
     credentials = grpc.ssl_channel_credentials(

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sqlite3
+import ssl
 from contextlib import AsyncExitStack, suppress
 
 import httpx
@@ -198,6 +199,10 @@ def _open_screenshots(settings: WorkerSettings, stack: AsyncExitStack) -> Screen
 async def _open_scraper(settings: WorkerSettings, stack: AsyncExitStack) -> Scraper:
     if not settings.scraper_base_url:
         return NoScraper()
-    client = await stack.enter_async_context(httpx.AsyncClient(timeout=SCRAPER_SECONDS, follow_redirects=False))
+    # Proxies and .netrc of the environment are left alone: the settings say to whom the token goes, and to nobody else.
+    client = httpx.AsyncClient(
+        timeout=SCRAPER_SECONDS, follow_redirects=False, trust_env=False, verify=ssl.create_default_context()
+    )
+    await stack.enter_async_context(client)
     bearer = settings.scraper_bearer
     return HttpScraper(client, settings.scraper_base_url, bearer.get_secret_value() if bearer else None)

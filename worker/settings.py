@@ -121,7 +121,11 @@ class WorkerSettings(BaseSettings):
         description="The scraper that tells an item's variants (POST …/api/item_detail). Empty: an item without a "
         "variant_id in the intent is taken as having no variants.",
     )
-    scraper_token: Token = Field(None, description="Bearer token for the scraper. Default: the gateway's token.")
+    scraper_token: Token = Field(
+        None,
+        description="Bearer token for the scraper. Unset, the scraper is sent the worker's token for the gateway, so "
+        "set one where it is another's. Over plain http a token is sent to this machine only.",
+    )
     order_max_total_yen: int | None = Field(
         None, ge=1, description="Most that an order may cost, yen, where the intent sets no limit. Neither: no order."
     )

@@ -1,7 +1,8 @@
 """What every REST request passes: who calls and may they, before a byte of the body is read; then a strict body."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Final
 
 from fastapi import Request, Response
@@ -13,7 +14,7 @@ from gateway.api.call import Call
 from gateway.api.large import checked
 from gateway.api.rest.envelope import ProblemError, failure, problem
 from gateway.domain.json_text import JsonSyntaxError, JsonTextError, Member, parse_members
-from gateway.domain.refusals import Reason, Refusal, RefusedError
+from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 
 BODY_SECONDS: Final = 30.0
 """How long a client may take to send its body."""
@@ -48,6 +49,7 @@ class FacadeRoute(APIRoute):
         mirrors = (self.openapi_extra or {}).get(MIRRORS)
         takes_body = self.body_field is not None
         needs_body = self.body_field is not None and self.body_field.field_info.is_required()
+        parameters = {field.alias for field in self.dependant.query_params}
         where = f"{'/'.join(sorted(self.methods or ()))} {self.path_format}"
 
         async def serve(request: Request) -> Response:
@@ -58,6 +60,7 @@ class FacadeRoute(APIRoute):
                     request.state.call = admission.admit(
                         mirrors, headers.get("authorization"), headers.get("traceparent")
                     )
+                _once_each(request, parameters)
                 if takes_body:
                     strict = StrictRequest(request.scope, request.receive)
                     await _read_into(strict, request.app.state.max_body_bytes, required=needs_body)
@@ -81,6 +84,13 @@ def text_of(request: Request, name: str) -> str:
     """Return the text of a member of the body as it came."""
     members: dict[str, Member] = request.state.members
     return members[name].text
+
+
+def _once_each(request: Request, parameters: Collection[str]) -> None:
+    """Refuse a parameter that stands twice in the query: which of the two is meant is anybody's guess."""
+    for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if count > 1 and name in parameters:
+            raise invalid(name, "stands more than once in the query")
 
 
 async def _read_into(request: StrictRequest, max_bytes: int, *, required: bool) -> None:
