@@ -68,6 +68,16 @@ class Authenticator:
         return found
 
 
+def sole_authorization(values: Sequence[str]) -> str | None:
+    """Return the one `Authorization` value of a call, or None. Raises RefusedError UNAUTHENTICATED for several.
+
+    Two programs on the way may each read another one of them, so none of them is believed.
+    """
+    if len(values) > 1:
+        raise _unauthenticated("send the header `Authorization` once; this call has several")
+    return values[0] if values else None
+
+
 def require(identity: Identity, roles: frozenset[Role], operation: str) -> None:
     """Raise RefusedError PERMISSION_DENIED unless `identity` has one of `roles`."""
     if identity.roles.isdisjoint(roles):

@@ -12,6 +12,7 @@ from connectrpc.request import RequestContext
 from protobuf.wkt import Any as PackedAny
 
 from gateway.api.admission import Admission
+from gateway.api.auth import sole_authorization
 from gateway.api.call import Call
 from gateway.api.errors import ERRORS, detail_of, refusal_of
 from gateway.domain.refusals import Reason, Refusal
@@ -46,7 +47,8 @@ class Door:
         headers = ctx.request_headers
         held = ExitStack()
         try:
-            _call.set(self._admission.admit(path, headers.get("authorization"), headers.get("traceparent")))
+            authorization = sole_authorization(headers.getall("authorization"))
+            _call.set(self._admission.admit(path, authorization, headers.get("traceparent")))
             if ctx.method.stream_type is not StreamType.UNARY:
                 held.enter_context(self._admission.waiting())
         except Exception as error:

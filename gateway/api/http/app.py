@@ -6,6 +6,7 @@ The log line holds method, path, status and time: no query, no header, no body, 
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -13,13 +14,29 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.api.http.protocol import MAX_HEADER_BYTES
 from gateway.api.request_id import HEADER, begin_request
 from gateway.api.rest.envelope import failure, problem
 
-MAX_HEADER_BYTES: Final = 16 * 1024
-
 BODY_SECONDS: Final = 30.0
 """How long a client may take to send its body."""
+
+_ONCE: Final = frozenset(
+    {
+        b"content-encoding",
+        b"content-type",
+        b"connect-protocol-version",
+        b"connect-timeout-ms",
+        b"grpc-encoding",
+        b"grpc-timeout",
+        b"host",
+        b"origin",
+        b"sec-fetch-site",
+        b"traceparent",
+        HEADER.encode(),
+    }
+)
+"""What is read here and may stand once in a request: of two, the program in front may have read the other one."""
 
 _PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _LONGEST_PATH_LOGGED: Final = 200
@@ -86,6 +103,11 @@ class HttpApp:
             return problem(400, "HTTP/1.1 is spoken here", {"Connection": "close"})
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
             return problem(431, "the headers are too large", {"Connection": "close"})
+        if len(headers) != len(scope["headers"]):
+            counts = Counter(name for name, _ in scope["headers"])
+            for name in _ONCE:
+                if counts[name] > 1:
+                    return problem(400, f"the header {name.decode()} must stand once", {"Connection": "close"})
         content_type = headers.get(b"content-type", b"")
         if content_type.startswith(b"application/grpc") and not content_type.startswith(b"application/grpc-web"):
             return problem(415, "gRPC is served on its own port; here are REST, Connect and gRPC-Web")

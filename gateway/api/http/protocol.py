@@ -3,11 +3,14 @@
 import asyncio
 import sys
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import h11
+from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
+from gateway.api.http.framing import FramingError, StrictConnection
 from gateway.api.rest.envelope import envelope
 
 HEADER_SECONDS: Final = 10.0
@@ -18,6 +21,8 @@ UNREAD_SECONDS: Final = 30.0
 
 LINGER_SECONDS: Final = 2.0
 """How long the rest of a refused body is thrown away, so that the client gets to read the refusal."""
+
+MAX_HEADER_BYTES: Final = 16 * 1024
 
 _WORDS: Final = {
     400: "this is no valid HTTP/1.1 request",
@@ -33,6 +38,16 @@ class BoundedH11(H11Protocol):
     _reading_due: asyncio.TimerHandle | None = None
     _lingering: asyncio.TimerHandle | None = None
     _refused = False
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.conn = StrictConnection(MAX_HEADER_BYTES, self._body_is_through)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, and wait for headers."""
@@ -52,7 +67,8 @@ class BoundedH11(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
-        for timer in (self._headers_due, self._reading_due, self._lingering):
+        self._body_is_through()
+        for timer in (self._headers_due, self._reading_due):
             _cancel(timer)
         super().connection_lost(exc)
 
@@ -74,8 +90,10 @@ class BoundedH11(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP request, with the status that h11 gives it: 400, 431 or 501."""
-        status = getattr(sys.exc_info()[1], "error_status_hint", 400)
-        body = envelope(success=False, message=_WORDS.get(status, _WORDS[400]), data=None, code=status)
+        error = sys.exc_info()[1]
+        status = getattr(error, "error_status_hint", 400)
+        words = str(error) if isinstance(error, FramingError) else _WORDS.get(status, _WORDS[400])
+        body = envelope(success=False, message=words, data=None, code=status)
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             response = h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)
@@ -85,6 +103,11 @@ class BoundedH11(H11Protocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self._lingering = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def _body_is_through(self) -> None:
+        """Keep the connection: what was left of a refused body has come, or the connection is at its end anyway."""
+        _cancel(self._lingering)
+        self._lingering = None
 
     def _expect_headers(self) -> None:
         if self._headers_due is None:

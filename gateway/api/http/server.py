@@ -12,7 +12,6 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from gateway.api.http.app import MAX_HEADER_BYTES
 from gateway.api.http.protocol import BoundedH11
 
 _BACKLOG: Final = 2048
@@ -40,7 +39,6 @@ class HttpServer:
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=math.ceil(stop_seconds) + _CUT_OFF_SECONDS,
-            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         )
         self._server = _Server(self._config)
         self._serving: asyncio.Task[None] | None = None

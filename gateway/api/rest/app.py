@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from gateway.api.admission import Admission
+from gateway.api.auth import sole_authorization
 from gateway.api.rest.envelope import failure, problem
 from gateway.api.rest.route import MIRRORS
 from gateway.domain.json_writing import dump
@@ -96,7 +97,7 @@ def _for_browsers(request: Request, page: Callable[[], Response]) -> Response:
     """
     admission: Admission = request.app.state.admission
     try:
-        admission.identify(_bearer(request.headers.get("authorization")))
+        admission.identify(_bearer(sole_authorization(request.headers.getlist("authorization"))))
     except Exception as error:  # noqa: BLE001 - told to the caller
         answer = failure(error, request.url.path)
         if "www-authenticate" in answer.headers:

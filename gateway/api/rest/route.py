@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 
 from gateway.api.admission import Admission
+from gateway.api.auth import sole_authorization
 from gateway.api.call import Call
 from gateway.api.large import checked
 from gateway.api.rest.envelope import ProblemError, failure, problem
@@ -57,9 +58,8 @@ class FacadeRoute(APIRoute):
                 if mirrors is not None:
                     admission: Admission = request.app.state.admission
                     headers = request.headers
-                    request.state.call = admission.admit(
-                        mirrors, headers.get("authorization"), headers.get("traceparent")
-                    )
+                    authorization = sole_authorization(headers.getlist("authorization"))
+                    request.state.call = admission.admit(mirrors, authorization, headers.get("traceparent"))
                 _once_each(request, parameters)
                 if takes_body:
                     strict = StrictRequest(request.scope, request.receive)
