@@ -129,8 +129,10 @@ def needs_human(detail: str, *, error_code: int | None = None, **facts: Any) -> 
 
 @dataclass(slots=True)
 class OrderRun:
-    """One run. `state`, `site_order_id` and `evidence_ref` are what is known now; `clicked` and `permit_asked` say how
-    far it has gone: after the first only states found on the site or needs_human may come out.
+    """One run. `state`, `site_order_id`, `evidence_ref` and `payable_yen` (as confirmed) are what is known now.
+
+    `clicked` and `permit_asked` say how far it has gone: after the first only states found on the site or needs_human
+    may come out.
     """
 
     parts: Parts
@@ -144,6 +146,7 @@ class OrderRun:
     site_order_id: str | None
     clicked: bool
     evidence_ref: str | None = None
+    payable_yen: int | None = None
     permit_asked: bool = False
     stage: str = "begin"
     verification: pb.Verification | None = None

@@ -33,7 +33,7 @@ async def pay(run: OrderRun, intent: Intent) -> None:
         raise needs_human("the payment of this order is on record already; it was not paid again") from error
     await run.passed(CheckpointName.PAYMENT_RECORDED)
     run.guard.ensure()
-    payment = await run.to_the_end(run.site.pay(number, intent.options, run.guard.ensure))
+    payment = await run.to_the_end(run.site.pay(number, run.payable_yen, intent.options, run.guard.ensure))
     await run.passed(CheckpointName.PAID)
     await run.keep(Step.PAYMENT, payment.page, payment.state)
     status = OrderStatus.NEEDS_HUMAN

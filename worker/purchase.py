@@ -6,9 +6,7 @@ from worker.intent import MAX_YEN, Intent
 from worker.items import difference
 from worker.order_run import OrderRun, needs_human
 from worker.order_state import OrderState
-from worker.site.seam import Confirmation, Item, LoggedOutError
-
-AMOUNT_CODE = 5004
+from worker.site.seam import AMOUNT_CODE, Confirmation, Item, LoggedOutError
 
 
 async def fill_cart(run: OrderRun, items: tuple[Item, ...]) -> None:
@@ -48,16 +46,19 @@ async def confirm(run: OrderRun, intent: Intent, items: tuple[Item, ...]) -> Con
     if differs := difference(items, confirmation.items):
         raise needs_human(f"the confirmation page is not what was wanted: {differs}")
     guard_amount(confirmation.payable_yen, intent.max_total_yen or run.parts.policy.order_max_total_yen)
-    await run.journal("confirmed", OrderState.IN_CART, evidence_ref=evidence_ref, payable_yen=confirmation.payable_yen)
+    run.payable_yen = confirmation.payable_yen
+    await run.journal("confirmed", OrderState.IN_CART, evidence_ref=evidence_ref, payable_yen=run.payable_yen)
     await run.report()
     await run.passed(CheckpointName.CONFIRMED)
     return confirmation
 
 
 def guard_amount(payable_yen: int | None, limit_yen: int | None) -> None:
-    """The amount guard. Raises EndOrderError, code 5004, unless the amount is known and within a known limit."""
+    """The amount guard. Raises EndOrderError, code 5004, unless the amount is known, not 0 and within a limit."""
     if payable_yen is None or not 0 <= payable_yen <= MAX_YEN:
         raise needs_human("the amount to pay could not be read from the confirmation page", error_code=AMOUNT_CODE)
+    if payable_yen == 0:
+        raise needs_human("the shop asks for 0 yen, which no limit can judge", error_code=AMOUNT_CODE, payable_yen=0)
     if limit_yen is None:
         raise needs_human(
             "no limit is set: neither max_total_yen in the intent nor RAKUTEN_ORDER_MAX_TOTAL_YEN",

@@ -163,8 +163,10 @@ class SimSite:
 
         return await self._exchange("submit", place, fresh=fresh, writes=True)
 
-    async def pay(self, site_order_id: str, options: Mapping[str, Any], last_look: LastLook) -> Payment:
-        del options
+    async def pay(
+        self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], last_look: LastLook
+    ) -> Payment:
+        del payable_yen, options
         await self._connect(last_look)
         self._watch.pay_begins(site_order_id)
 

@@ -55,7 +55,9 @@ class RakutenSite:
         """Not implemented."""
         _not_tried("submitting an order")
 
-    async def pay(self, site_order_id: str, options: Mapping[str, Any], last_look: LastLook) -> Payment:
+    async def pay(
+        self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], last_look: LastLook
+    ) -> Payment:
         """Not implemented."""
         _not_tried("paying")
 

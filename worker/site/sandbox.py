@@ -7,7 +7,7 @@ addresses of the shop's item pages exactly as the shop links to them: `{origin}/
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -15,9 +15,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from worker.order_state import OrderState
+from worker.site import sandbox_account_pages as account_pages
 from worker.site import sandbox_pages as pages
+from worker.site.page_reader import CPU_SECONDS, PageReader
 from worker.site.sandbox_http import MAX_PAGE_BYTES, Answer, Credentials, SandboxHttp
 from worker.site.seam import (
+    AMOUNT_CODE,
     Cart,
     Confirmation,
     Item,
@@ -37,6 +40,8 @@ from worker.site.seam import (
 PAYMENT_METHODS = ("card", "card_3ds", "card_sms", "convenience_store")
 HUMAN_STEPS = {"3ds": "3-D Secure", "sms": "SMS code"}
 CHALLENGE_PATH = "/payment/challenge"
+ACTION = "action"
+"""Under which name a confirmation's form keeps where it is sent to; the form itself has only its token."""
 HTTP_NOT_FOUND = 404
 HTTP_ERROR = 400
 
@@ -53,9 +58,15 @@ class SandboxSite:
         *,
         timeout_seconds: float = 30,
         max_page_bytes: int = MAX_PAGE_BYTES,
+        reading_seconds: float = CPU_SECONDS,
     ) -> None:
+        self._reader = PageReader(cpu_seconds=reading_seconds)
         self._http = SandboxHttp(
-            base_url, credentials or Credentials(), timeout_seconds=timeout_seconds, max_page_bytes=max_page_bytes
+            base_url,
+            credentials or Credentials(),
+            self._reader,
+            timeout_seconds=timeout_seconds,
+            max_page_bytes=max_page_bytes,
         )
 
     @property
@@ -79,15 +90,16 @@ class SandboxSite:
             page = await self._read("/account")
         except LoggedOutError:
             return False
-        return bool(pages.read_account_name(page))
+        return bool(await self._reader.read(pages.read_account_name, page))
 
     async def clear_cart(self) -> Cart:
         """Removes line by line what the cart shows; an empty cart is only read."""
         page = await self._read("/cart")
-        lines = pages.read_cart(page, self._http.origin)
+        lines = await self._reader.read(pages.read_cart, page)
         while lines:
-            page = await self._landed(await self._http.post("/cart/remove", dict(lines[-1].removal)))
-            left = pages.read_cart(page, self._http.origin)
+            removal = lines[-1].removal
+            page = await self._landed(await self._http.post(removal.action, dict(removal.fields)))
+            left = await self._reader.read(pages.read_cart, page)
             if len(left) >= len(lines):
                 raise SiteError("the cart still holds what was removed from it", page=page)
             lines = left
@@ -97,66 +109,93 @@ class SandboxSite:
         """Opens the item's page and sends its form; returns the cart as the shop shows it then."""
         path = self._item_path(item)
         answer = await self._http.get(path)
-        if pages.is_not_found(answer.page):
+        if await self._reader.read(pages.is_not_found, answer.page):
             raise ItemUnavailableError(f"the shop has no item {item.item_url}", page=answer.page)
-        form = pages.read_item_form(self._fine(answer).page)
-        _check_available(item, form, answer.page)
-        fields: dict[str, str | list[str]] = {**form.fields, "quantity": str(item.quantity), "choice": [*item.choice]}
+        shown = await self._reader.read(pages.read_item_form, (await self._fine(answer)).page)
+        _check_available(item, shown, answer.page)
+        fields: dict[str, str | list[str]] = {
+            **shown.form.fields,
+            "quantity": str(item.quantity),
+            "choice": [*item.choice],
+        }
         if item.variant_id is not None:
             fields["variant_id"] = item.variant_id
-        added = await self._http.post("/cart/add", fields)
-        if refusal := pages.read_refusal(added.page):
+        added = await self._http.post(shown.form.action, fields)
+        if refusal := await self._reader.read(pages.read_refusal, added.page):
             raise ItemUnavailableError(f"the shop refuses the item: {refusal}", page=added.page)
         return await self._landed(added)
 
     async def read_cart(self) -> Cart:
         """The cart as it is."""
         page = await self._read("/cart")
-        return Cart(tuple(line.item for line in pages.read_cart(page, self._http.origin)), page)
+        return Cart(tuple(line.item for line in await self._reader.read(pages.read_cart, page)), page)
 
     async def open_confirmation(self, options: Mapping[str, Any]) -> Confirmation:
         """Opens the confirmation page for the way to pay that the options name."""
         method = _payment_method(options)
         page = await self._read("/order/confirm", {"payment_method": method})
-        shown = pages.read_confirmation(page, self._http.origin)
+        shown = await self._reader.read(pages.read_confirmation, page)
         if shown.payment_method != method:
             raise SiteError(f"the shop would have the order paid by {shown.payment_method}, not {method}", page=page)
-        return Confirmation(shown.items, shown.payable_yen, {**shown.fields, "action": shown.action}, page)
+        return Confirmation(shown.items, shown.payable_yen, {**shown.form.fields, ACTION: shown.form.action}, page)
 
     async def submit(self, confirmation: Confirmation, last_look: LastLook) -> Submission:
         """Sends the confirmation's form once. The thank-you page is fetched by a request of its own; if that fails, the
         number in the redirect and the redirect itself are returned: the order is placed all the same.
 
-        Raises ItemUnavailableError where the shop says in so many words that it took no order.
+        Raises ItemUnavailableError where the shop says in so many words that it took no order, and PageChangedError
+        where it neither says so nor thanks.
         """
         fields: dict[str, str | list[str]] = dict(confirmation.form)
-        action = str(fields.pop("action"))
-        if self._http.absolute(action) is None:
-            raise PageChangedError("the form that places the order leads to another site", page=confirmation.page)
+        action = str(fields.pop(ACTION))
         answer = await self._http.post_once(action, fields, last_look)
-        if refusal := pages.read_refusal(answer.page):
+        if refusal := await self._reader.read(pages.read_refusal, answer.page):
             raise ItemUnavailableError(f"the shop took no order: {refusal}", page=answer.page)
-        page = await self._landed_if_possible(self._fine(answer))
-        told = {_number_in(answer.location), pages.read_order_number(page)} - {None}
+        page = await self._landed_if_possible(await self._fine(answer))
+        thanks = None
+        with suppress(PageChangedError):
+            thanks = await self._reader.read(pages.read_thanks, page)
+        told = {_number_in(answer.location), None if thanks is None else thanks.order_number} - {None}
+        if thanks is None and not told:
+            raise PageChangedError("the shop neither takes the order nor refuses it in words that are known", page=page)
         return Submission(told.pop() if len(told) == 1 else None, page)
 
-    async def pay(self, site_order_id: str, options: Mapping[str, Any], last_look: LastLook) -> Payment:
+    async def pay(
+        self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], last_look: LastLook
+    ) -> Payment:
         """Opens the order's payment page and sends its form once; what is paid or has a slip already is not sent."""
         method = _payment_method(options)
         page = await self._read("/payment", {"order_number": site_order_id})
-        form = pages.read_payment_form(page)
-        if form is None:
-            return _payment(pages.read_payment_status(page), site_order_id, page)
-        if form.order_number != site_order_id or form.payment_method != method:
-            raise SiteError(f"the payment page is for {form.order_number} by {form.payment_method}", page=page)
-        answer = self._fine(await self._http.post_once("/payment", dict(form.fields), last_look))
+        shown = await self._reader.read(pages.read_payment_form, page)
+        if shown is None:
+            return await self._payment(site_order_id, page)
+        if shown.order_number != site_order_id or shown.payment_method != method:
+            raise SiteError(f"the payment page is for {shown.order_number} by {shown.payment_method}", page=page)
+        if payable_yen is None or shown.payable_yen != payable_yen:
+            asked = "an amount that cannot be read" if shown.payable_yen is None else f"{shown.payable_yen} yen"
+            message = f"the payment page asks for {asked}, confirmed were {payable_yen} yen; nothing was paid"
+            raise SiteError(message, error_code=AMOUNT_CODE, page=page)
+        answer = await self._fine(await self._http.post_once(shown.form.action, dict(shown.form.fields), last_look))
         if urlsplit(answer.location or "").path == CHALLENGE_PATH:
             page = await self._landed_if_possible(answer)
-            step = HUMAN_STEPS.get(pages.read_challenge(page) or "", "identity check")
+            kind = None
+            with suppress(PageChangedError):
+                kind = await self._reader.read(pages.read_challenge, page)
             detail = "the shop shows its identity check; nothing was entered"
+            step = HUMAN_STEPS.get(kind or "", "identity check")
             return Payment(OrderState.AWAITING_PAYMENT, None, step, detail, page)
-        page = await self._landed(answer)
-        return _payment(pages.read_payment_status(page), site_order_id, page)
+        return await self._payment(site_order_id, await self._landed(answer))
+
+    async def _payment(self, order_number: str, page: Page) -> Payment:
+        status = await self._reader.read(pages.read_payment_status, page)
+        if status.order_number != order_number:
+            raise PageChangedError("the payment page is about another order", page=page)
+        if status.state is OrderState.PAID:
+            return Payment(OrderState.PAID, None, None, "paid by card", page)
+        if status.state is OrderState.AWAITING_PAYMENT and status.slip_number:
+            detail = f"convenience store payment, slip number {status.slip_number}"
+            return Payment(OrderState.AWAITING_PAYMENT, _in_utc(status.pay_deadline), None, detail, page)
+        raise SiteError("the payment page shows neither a payment nor a slip", page=page)
 
     async def list_orders(self, *, since: datetime | None, max_pages: int) -> OrderList:
         """Reads page after page until an order older than `since`, the last page, or `max_pages`.
@@ -171,7 +210,7 @@ class SandboxSite:
         for number in range(1, max_pages + 1):
             try:
                 read.append(await self._read("/account/orders", {"page": str(number)}))
-                listed = pages.read_order_list(read[-1])
+                listed = await self._reader.read(account_pages.read_order_list, read[-1])
             except LoggedOutError as error:
                 if number == 1:
                     raise
@@ -195,8 +234,8 @@ class SandboxSite:
     async def order_detail(self, order_number: str) -> OrderDetail:
         """One order's page; an order that the shop does not show (yet) is `found` False."""
         answer = await self._http.get("/account/orders/detail", {"order_number": order_number})
-        page = answer.page if answer.page.http_status == HTTP_NOT_FOUND else self._fine(answer).page
-        shown = pages.read_order_detail(page)
+        page = answer.page if answer.page.http_status == HTTP_NOT_FOUND else (await self._fine(answer)).page
+        shown = await self._reader.read(account_pages.read_order_detail, page)
         if shown is None:
             return OrderDetail(order_number, False, None, None, None, None, None, page)
         if shown.order_number != order_number:
@@ -207,14 +246,15 @@ class SandboxSite:
             stage_label=shown.stage_label,
             delivery_status=shown.stage_code,
             order_state=shown.order_state,
-            pay_deadline=shown.pay_deadline,
+            pay_deadline=_in_utc(shown.pay_deadline),
             raw=shown.raw,
             page=page,
         )
 
     async def close(self) -> None:
-        """Gives connections back."""
+        """Gives connections back, and ends the process that reads pages."""
         await self._http.close()
+        await self._reader.close()
 
     def _item_path(self, item: Item) -> str:
         path = item.item_url.removeprefix(self._http.origin)
@@ -225,11 +265,11 @@ class SandboxSite:
         return path
 
     async def _read(self, path: str, params: Mapping[str, str] | None = None) -> Page:
-        return self._fine(await self._http.get(path, params)).page
+        return (await self._fine(await self._http.get(path, params))).page
 
     async def _landed(self, answer: Answer) -> Page:
         """The page to which a redirect leads, or the answer's own."""
-        fine = self._fine(answer)
+        fine = await self._fine(answer)
         return fine.page if fine.location is None else await self._read(fine.location)
 
     async def _landed_if_possible(self, answer: Answer) -> Page:
@@ -238,12 +278,14 @@ class SandboxSite:
             return await self._landed(answer)
         return answer.page
 
-    def _fine(self, answer: Answer) -> Answer:
+    async def _fine(self, answer: Answer) -> Answer:
         """The answer. Raises SiteError where the shop refuses or fails."""
         page = answer.page
         if page.http_status >= HTTP_ERROR:
-            said = pages.read_refusal(page) or "no reason given"
-            raise SiteError(f"the shop answered HTTP {page.http_status}: {said}", page=page)
+            said = None
+            with suppress(PageChangedError):
+                said = await self._reader.read(pages.read_refusal, page)
+            raise SiteError(f"the shop answered HTTP {page.http_status}: {said or 'no reason given'}", page=page)
         return answer
 
 
@@ -271,19 +313,14 @@ def _payment_method(options: Mapping[str, Any]) -> str:
     return str(method)
 
 
-def _payment(status: pages.PaymentStatus, order_number: str, page: Page) -> Payment:
-    if status.order_number != order_number:
-        raise PageChangedError("the payment page is about another order", page=page)
-    if status.state is OrderState.PAID:
-        return Payment(OrderState.PAID, None, None, "paid by card", page)
-    if status.state is OrderState.AWAITING_PAYMENT and status.slip_number:
-        detail = f"convenience store payment, slip number {status.slip_number}"
-        return Payment(OrderState.AWAITING_PAYMENT, status.pay_deadline, None, detail, page)
-    raise SiteError("the payment page shows neither a payment nor a slip", page=page)
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.astimezone(UTC)
 
 
 def _number_in(location: str | None) -> str | None:
-    return next(iter(parse_qs(urlsplit(location or "").query).get("order_number", [])), None)
+    """The order's number in the redirect to the thank-you page; None where there is not one, or no readable one."""
+    told = parse_qs(urlsplit(location or "").query).get("order_number", [])
+    return told[0] if len(told) == 1 and pages.ORDER_NUMBER.fullmatch(told[0]) else None
 
 
 def _is_before(order: ListedOrder, since: datetime) -> bool:

@@ -13,13 +13,21 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from worker.site.forms import Form
+from worker.site.page_reader import PageReader
 from worker.site.sandbox_pages import read_login_form
 from worker.site.seam import LastLook, LoggedOutError, Page, SiteError
+from worker.site.shown import is_link
 
 LOGIN_PATH = "/login"
 SENDING = "http11.send_request_headers.started"
 """How httpcore calls the moment in which the connection stands and nothing was sent."""
 MAX_PAGE_BYTES = 4 * 1024 * 1024
+MAX_COOKIE_BYTES = 16 * 1024
+REDIRECT = "order_worker.redirect"
+_SEND_AGAIN = (307, 308)
+
+Fields = Mapping[str, str | list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,7 @@ class SandboxHttp:
         self,
         base_url: str,
         credentials: Credentials,
+        reader: PageReader,
         *,
         timeout_seconds: float = 30,
         max_page_bytes: int = MAX_PAGE_BYTES,
@@ -59,6 +68,7 @@ class SandboxHttp:
             raise ValueError("the sandbox shop's address must be scheme, host and port")
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self._credentials = credentials
+        self._reader = reader
         self._timeout = httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 10))
         self._max_page_bytes = max_page_bytes
         # Made once: reading the system's authorities takes as long as a whole order. Over http none is needed.
@@ -74,6 +84,7 @@ class SandboxHttp:
             headers={"accept-encoding": "identity", "accept-language": "ja", "user-agent": "order-worker", **headers},
             timeout=self._timeout,
             follow_redirects=False,
+            event_hooks={"response": [_keep_redirect]},
             trust_env=False,
             transport=httpx.AsyncHTTPTransport(verify=self._tls, http1=True, http2=False, retries=0, trust_env=False),
         )
@@ -83,12 +94,12 @@ class SandboxHttp:
         await self._ensure_session()
         return await self._checked(await self._exchange(self._client, "GET", path, params=params))
 
-    async def post(self, path: str, fields: Mapping[str, str | list[str]]) -> Answer:
+    async def post(self, path: str, fields: Fields) -> Answer:
         """One POST as the logged-in account. Raises as `get` does."""
         await self._ensure_session()
         return await self._checked(await self._exchange(self._client, "POST", path, fields=fields))
 
-    async def post_once(self, path: str, fields: Mapping[str, str | list[str]], last_look: LastLook) -> Answer:
+    async def post_once(self, path: str, fields: Fields, last_look: LastLook) -> Answer:
         """One POST on a connection that nothing used before and nothing uses after; it never logs in for it.
 
         Raises LoggedOutError before anything is sent where there is no session, and what `last_look` raises once the
@@ -101,11 +112,6 @@ class SandboxHttp:
             answer = await self._exchange(fresh, "POST", path, fields=fields, last_look=last_look)
         return await self._checked(answer)
 
-    def absolute(self, href: str) -> str | None:
-        """`href` as an absolute URL of the shop; None where it leads elsewhere."""
-        url = urljoin(self.origin + "/", href)
-        return url if url.startswith(self.origin + "/") else None
-
     async def close(self) -> None:
         """Gives the connections back."""
         await self._client.aclose()
@@ -117,9 +123,9 @@ class SandboxHttp:
 
     async def _log_in(self) -> None:
         shown = await self._exchange(self._client, "GET", LOGIN_PATH)
-        fields = read_login_form(shown.page)
-        fields |= {"username": self._credentials.username, "password": self._credentials.password}
-        answer = await self._exchange(self._client, "POST", LOGIN_PATH, fields=fields)
+        form: Form = await self._reader.read(read_login_form, shown.page)
+        login = {"username": self._credentials.username, "password": self._credentials.password}
+        answer = await self._exchange(self._client, "POST", form.action, fields={**form.fields, **login})
         if answer.location is None or urlsplit(answer.location).path == LOGIN_PATH:
             raise LoggedOutError("the shop refuses to log the account in", page=answer.page)
         self._logged_in = True
@@ -142,7 +148,7 @@ class SandboxHttp:
         path: str,
         *,
         params: Mapping[str, str] | None = None,
-        fields: Mapping[str, str | list[str]] | None = None,
+        fields: Fields | None = None,
         last_look: LastLook | None = None,
     ) -> Answer:
         async def trace(event: str, _about: dict[str, Any]) -> None:
@@ -160,9 +166,37 @@ class SandboxHttp:
         finally:
             await response.aclose()
         page = Page(str(request.url), method, response.status_code, bytes(body))
-        if not response.has_redirect_location:
+        self._bound_cookies(page)
+        if (coding := response.headers.get("content-encoding", "identity")) != "identity":
+            raise SiteError(f"the shop sends a page in a coding that was not asked for: {coding[:50]!r}", page=page)
+        location = response.extensions.get(REDIRECT)
+        if location is None:
             return Answer(page, None)
-        url = self.absolute(response.headers["location"])
-        if url is None:
-            raise SiteError("the shop sends the visitor to another site", page=page)
-        return Answer(page, url.removeprefix(self.origin))
+        if method == "POST" and response.status_code in _SEND_AGAIN:
+            raise SiteError(
+                f"the shop wants a form sent again (HTTP {response.status_code}), which is not done", page=page
+            )
+        return Answer(page, self._path_of(location, page))
+
+    def _bound_cookies(self, page: Page) -> None:
+        """Ends the session where its cookies are over the limit: they go with every request. Raises SiteError."""
+        if sum(len(cookie.name) + len(cookie.value or "") for cookie in self._client.cookies.jar) > MAX_COOKIE_BYTES:
+            self._client.cookies.clear()
+            self._logged_in = False
+            raise SiteError(f"the shop sets more than {MAX_COOKIE_BYTES} bytes of cookies", page=page)
+
+    def _path_of(self, location: str, page: Page) -> str:
+        """Where a redirect leads, as a path of the shop. Raises SiteError where it leads anywhere else."""
+        try:
+            url = urljoin(page.url, location) if is_link(location) else ""
+        except ValueError:
+            url = ""
+        if not url.startswith(self.origin + "/"):
+            raise SiteError(f"the shop sends the visitor to another site: {location[:200]!r}", page=page)
+        return url.removeprefix(self.origin)
+
+
+async def _keep_redirect(response: httpx.Response) -> None:
+    """Takes a redirect's target out of the client's sight, which makes a request of it before anybody has judged it."""
+    if response.has_redirect_location:
+        response.extensions[REDIRECT] = response.headers.pop("location")

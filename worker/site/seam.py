@@ -12,6 +12,9 @@ from typing import Any, Protocol
 
 from worker.order_state import OrderState
 
+AMOUNT_CODE = 5004
+"""What is to be paid is over the limit, unknown, or another amount than the one that was confirmed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -45,8 +48,8 @@ class Cart:
 class Confirmation:
     """The confirmation page: the last one before the click.
 
-    `payable_yen` is None where the amount could not be read. `form` is what `submit` needs from the page, opaque to the
-    worker.
+    `payable_yen` is None where the page does not show one amount, and only one. `form` is what `submit` needs from the
+    page, opaque to the worker; whatever can be found wrong with it before it is sent was looked for.
     """
 
     items: tuple[Item, ...]
@@ -197,7 +200,10 @@ class Site(Protocol):
         ...
 
     async def open_confirmation(self, options: Mapping[str, Any]) -> Confirmation:
-        """Goes from the cart to the confirmation page. `options` is the intent's own, for example the way to pay."""
+        """Goes from the cart to the confirmation page. `options` is the intent's own, for example the way to pay.
+
+        Raises PageChangedError where its form could not be sent as it must be: before a permit is asked for.
+        """
         ...
 
     async def submit(self, confirmation: Confirmation, last_look: LastLook) -> Submission:
@@ -208,9 +214,13 @@ class Site(Protocol):
         """
         ...
 
-    async def pay(self, site_order_id: str, options: Mapping[str, Any], last_look: LastLook) -> Payment:
-        """Pays a placed order, as `options` say. Sends its request at most once on a fresh connection, after a
-        `last_look` as in `submit`. Stops at any step that only a person can take.
+    async def pay(
+        self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], last_look: LastLook
+    ) -> Payment:
+        """Pays a placed order, as `options` say, if exactly the amount that was confirmed is asked for.
+
+        Sends its request at most once on a fresh connection, after a `last_look` as in `submit`. Stops at any step that
+        only a person can take.
         """
         ...
 

@@ -17,7 +17,7 @@ ARGUMENTS = {
     "read_cart": ((), {}),
     "open_confirmation": (({},), {}),
     "submit": ((Confirmation((), None, {}, PAGE), no_look), {}),
-    "pay": (("1", {}, no_look), {}),
+    "pay": (("1", 1000, {}, no_look), {}),
     "list_orders": ((), {"since": None, "max_pages": 1}),
     "order_detail": (("1",), {}),
 }

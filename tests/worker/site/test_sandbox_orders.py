@@ -13,6 +13,8 @@ from worker.sandbox_shop.orders import JST
 from worker.site.sandbox import SandboxSite
 from worker.site.seam import Confirmation, Item, ItemUnavailableError, LoggedOutError, PageChangedError, SiteError
 
+PAYABLE_YEN = 2 * 1080 + 550
+
 
 async def confirmed(shop: RunningShop, site: SandboxSite, method: str = "card") -> Confirmation:
     await site.add_to_cart(Item(shop.item_url("sencha-100g"), 2))
@@ -29,7 +31,7 @@ async def test_an_order_is_placed_and_paid(shop: RunningShop, site: SandboxSite)
     submission = await site.submit(await confirmed(shop, site), no_look)
     assert submission.site_order_id is not None
     assert submission.site_order_id.encode() in submission.page.html
-    payment = await site.pay(submission.site_order_id, {}, no_look)
+    payment = await site.pay(submission.site_order_id, PAYABLE_YEN, {}, no_look)
     assert payment.state is OrderState.PAID
     assert payment.human_step is None
     assert "支払いが完了".encode() in payment.page.html
@@ -61,7 +63,7 @@ async def test_submit_and_pay_have_a_connection_of_their_own(shop: RunningShop) 
         await site.add_to_cart(Item(f"{proxy.url}/item/sandbox-store/sencha-100g/"))
         submission = await site.submit(await site.open_confirmation({}), no_look)
         assert submission.site_order_id is not None
-        await site.pay(submission.site_order_id, {}, no_look)
+        await site.pay(submission.site_order_id, 1080 + 550, {}, no_look)
         await site.close()
     for request in ("POST /order/submit", "POST /payment"):
         carrying = [sent for sent in proxy.connections if request.encode() in sent]
@@ -90,7 +92,7 @@ async def test_the_last_look_comes_when_the_connection_stands_and_nothing_is_sen
 
         before = len(proxy.connections)
         with pytest.raises(_TooLateError):
-            await (site.pay(number, {}, too_late) if what == "pay" else site.submit(confirmation, too_late))
+            await (site.pay(number, 1080 + 550, {}, too_late) if what == "pay" else site.submit(confirmation, too_late))
         assert looks == 1
         await site.close()
         async with asyncio.timeout(5):
@@ -146,7 +148,7 @@ async def test_stock_gone_at_the_click(shop: RunningShop, site: SandboxSite) -> 
 
 async def test_convenience_store_payment_has_three_days(shop: RunningShop, site: SandboxSite) -> None:
     number = await ordered(shop, site, "convenience_store")
-    payment = await site.pay(number, {"payment_method": "convenience_store"}, no_look)
+    payment = await site.pay(number, PAYABLE_YEN, {"payment_method": "convenience_store"}, no_look)
     assert payment.state is OrderState.AWAITING_PAYMENT
     assert payment.human_step is None
     assert "slip number " in payment.detail
@@ -158,7 +160,7 @@ async def test_convenience_store_payment_has_three_days(shop: RunningShop, site:
     detail = await site.order_detail(number)
     assert detail.order_state is OrderState.AWAITING_PAYMENT
     assert detail.pay_deadline == payment.pay_deadline
-    again = await site.pay(number, {"payment_method": "convenience_store"}, no_look)
+    again = await site.pay(number, PAYABLE_YEN, {"payment_method": "convenience_store"}, no_look)
     assert again.pay_deadline == payment.pay_deadline
     assert shop.shop.requests["pay"] == 1
 
@@ -166,7 +168,7 @@ async def test_convenience_store_payment_has_three_days(shop: RunningShop, site:
 @pytest.mark.parametrize(("method", "step"), [("card_3ds", "3-D Secure"), ("card_sms", "SMS code")])
 async def test_a_challenge_is_left_to_a_person(shop: RunningShop, site: SandboxSite, method: str, step: str) -> None:
     number = await ordered(shop, site, method)
-    payment = await site.pay(number, {"payment_method": method}, no_look)
+    payment = await site.pay(number, PAYABLE_YEN, {"payment_method": method}, no_look)
     assert payment.state is OrderState.AWAITING_PAYMENT
     assert payment.human_step == step
     assert b'id="challenge"' in payment.page.html
@@ -179,21 +181,21 @@ async def test_a_challenge_can_come_unannounced(
     shop: RunningShop, site: SandboxSite, challenge: str, step: str
 ) -> None:
     await shop.control.force_challenge(challenge)
-    assert (await site.pay(await ordered(shop, site), {}, no_look)).human_step == step
+    assert (await site.pay(await ordered(shop, site), PAYABLE_YEN, {}, no_look)).human_step == step
 
 
 async def test_a_challenge_whose_page_is_lost_is_still_one(shop: RunningShop, site: SandboxSite) -> None:
     number = await ordered(shop, site, "card_3ds")
     await shop.control.arm("reset", "challenge")
-    payment = await site.pay(number, {"payment_method": "card_3ds"}, no_look)
+    payment = await site.pay(number, PAYABLE_YEN, {"payment_method": "card_3ds"}, no_look)
     assert payment.human_step == "identity check"
     assert payment.page.http_status == 303
 
 
 async def test_what_is_paid_is_not_paid_again(shop: RunningShop, site: SandboxSite) -> None:
     number = await ordered(shop, site)
-    await site.pay(number, {}, no_look)
-    assert (await site.pay(number, {}, no_look)).state is OrderState.PAID
+    await site.pay(number, PAYABLE_YEN, {}, no_look)
+    assert (await site.pay(number, PAYABLE_YEN, {}, no_look)).state is OrderState.PAID
     assert shop.shop.requests["pay"] == 1
 
 
@@ -203,7 +205,7 @@ async def test_a_payment_without_an_answer_is_sent_once(shop: RunningShop, kind:
     number = await ordered(shop, impatient)
     await shop.control.arm(kind, "pay", after=True)
     with pytest.raises((SiteError, httpx.HTTPError)):
-        await impatient.pay(number, {}, no_look)
+        await impatient.pay(number, PAYABLE_YEN, {}, no_look)
     assert shop.shop.requests["pay"] == 1
     assert (await shop.control.counters())["payments_by_order"] == {number: 1}
     await impatient.close()
@@ -212,9 +214,9 @@ async def test_a_payment_without_an_answer_is_sent_once(shop: RunningShop, kind:
 async def test_another_way_to_pay_than_the_order_has_is_refused(shop: RunningShop, site: SandboxSite) -> None:
     number = await ordered(shop, site)
     with pytest.raises(SiteError, match="by card"):
-        await site.pay(number, {"payment_method": "convenience_store"}, no_look)
+        await site.pay(number, PAYABLE_YEN, {"payment_method": "convenience_store"}, no_look)
     with pytest.raises(SiteError, match="404"):
-        await site.pay("306087-20260813-0000000000", {}, no_look)
+        await site.pay("306087-20260813-0000000000", PAYABLE_YEN, {}, no_look)
     assert shop.shop.requests["pay"] == 0
 
 
@@ -223,7 +225,7 @@ async def test_a_redesigned_payment_page(shop: RunningShop, site: SandboxSite, s
     number = await ordered(shop, site)
     await shop.control.arm("redesign", step)
     with pytest.raises(PageChangedError):
-        await site.pay(number, {}, no_look)
+        await site.pay(number, PAYABLE_YEN, {}, no_look)
     assert shop.shop.requests["pay"] == (0 if step == "payment_page" else 1)
 
 
