@@ -1,5 +1,6 @@
 """Putting a backup in the place of the database, with the gateway stopped (specification, section 4, history)."""
 
+import os
 import secrets
 import sqlite3
 from contextlib import closing
@@ -38,12 +39,19 @@ def restore(
     machine = machine or system_time()
     # The database's log lies beside the file itself, not beside a symbolic link to it.
     target = target.resolve()
-    with _locked(target):
+    owner = (target if target.exists() else target.parent).stat() if target.parent.exists() else None
+    with _locked(target) as held:
+        _give(held.fileno(), owner)
         facts = inspect(backup)
         opened: list[int] = []
+
+        def prepare(copy: Path) -> None:
+            opened.append(_prepare(copy, facts, machine))
+            _give(copy, owner)
+
         aside = target.with_name(f"{target.name}.before-restore-{machine.wall():%Y%m%dT%H%M%S%f}Z")
         try:
-            existed = place(backup, target, aside, lambda copy: opened.append(_prepare(copy, facts, machine)), progress)
+            existed = place(backup, target, aside, prepare, progress)
         except sqlite3.Error as error:
             raise DatabaseUnusableError(f"{target}: {error}; nothing was changed") from error
     return Restored(facts, opened[0], aside if existed else None)
@@ -54,6 +62,12 @@ def _locked(target: Path) -> IO[str]:
         return connections.lock(target)
     except DatabaseUnusableError as error:
         raise DatabaseUnusableError(f"{target}: {error}") from error
+
+
+def _give(path: int | Path, owner: os.stat_result | None) -> None:
+    """Leave what root makes to whom the database belongs: the service could not open a file of root's."""
+    if owner is not None and os.geteuid() == 0:
+        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _prepare(copy: Path, facts: BackupFacts, machine: SystemTime) -> int:

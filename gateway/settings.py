@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from command_line.env_file import fault_of_env_file
 from gateway.api.tokens import RESERVED, looks_named, split_token
 from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.catalog import CatalogPolicy
@@ -261,6 +262,8 @@ class Settings(BaseSettings):
 
 def load_settings() -> Settings:
     """Read the settings. Raises SettingsError with one line for each setting that makes no sense."""
+    if fault := fault_of_env_file():
+        raise SettingsError(fault)
     try:
         return Settings()
     except ValidationError as error:

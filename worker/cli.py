@@ -5,16 +5,20 @@ import hashlib
 import json
 import logging
 import signal
+import sys
 import time
 from collections.abc import Awaitable, Callable
-from enum import IntEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
+from command_line.exits import CommandError, Exit, epilog
+from command_line.output import print_line, say, standard_output
+from command_line.program import Program
+from command_line.tables import print_fields, print_table
 from worker.checkup import ask_gateway, effective_settings
 from worker.clock import SystemClock, utc_text
 from worker.gateway_port import BAD_CREDENTIALS, Refused, Unreachable
@@ -26,48 +30,38 @@ from worker.main import NO_SITE, run_worker
 from worker.sandbox_shop.server import run_sandbox_shop
 from worker.settings import SettingsError, WorkerSettings, load_settings
 from worker.strays import stray_settings
-from worker.tables import print_table, short_time
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+EPILOG = epilog(Exit)
+
 app = typer.Typer(
+    name="order-worker",
+    cls=Program,
     help="The local worker: takes one order at a time from the gateway, buys it, keeps the evidence, reports.\n\n"
-    "Settings come from the environment and from .env in the current folder, prefix RAKUTEN_.\n\n"
-    "Exit codes: 0 done; 1 a fault; 2 a setting, an argument or the journal is wrong. `reclaim` has more.",
+    "Settings come from the environment and from .env in the current folder, prefix RAKUTEN_.",
+    epilog=EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 journal_app = typer.Typer(help="Look into the journal, the authority on what this worker did.", no_args_is_help=True)
 evidence_app = typer.Typer(help="Look at the kept pages and screenshots.", no_args_is_help=True)
-app.add_typer(journal_app, name="journal")
-app.add_typer(evidence_app, name="evidence")
+app.add_typer(journal_app, name="journal", epilog=EPILOG)
+app.add_typer(evidence_app, name="evidence", epilog=EPILOG)
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task_id.")]
 _MOMENTS = ("created_at", "updated_at", "pay_deadline")
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-out = Console()
-err = Console(stderr=True)
 
 
-class ExitCode(IntEnum):
-    """What the commands end with."""
-
-    DONE = 0
-    FAULT = 1
-    WRONG_USE = 2
-    NEEDS_HUMAN = 3
-    FAILED = 4
-    REFUSED = 5
-    INTERRUPTED = 6
-    STILL_WAITING = 7
+def _fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:
+    raise CommandError(message, code)
 
 
-def _fail(message: str, code: ExitCode = ExitCode.WRONG_USE) -> NoReturn:
-    err.print(f"order-worker: {message}", style="bold red", highlight=False, markup=False, soft_wrap=True)
-    raise typer.Exit(code)
+def _warn(message: str) -> None:
+    typer.echo(message, err=True)
 
 
 def _settings() -> WorkerSettings:
@@ -100,19 +94,16 @@ def config(as_json: JsonOption = False) -> None:
     """
     rows = list(effective_settings(_settings()))
     for line in stray_settings():
-        err.print(f"order-worker: warning: {line}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+        _warn(f"order-worker: warning: {line}")
     if as_json:
-        out.print_json(json.dumps({name: {"value": value, "from": source} for name, value, source in rows}))
+        _print_json({name: {"value": value, "from": source} for name, value, source in rows})
         return
-    print_table(("setting", "value", "from"), rows)
+    print_table(("setting", "value", "from"), rows, "no settings")
 
 
 @app.command()
 def check() -> None:
-    """Connect to the gateway with the token, and say what is wrong. Changes nothing, there or here.
-
-    Exit codes: 0 the gateway answers and takes the token; 1 it cannot be reached, or refuses; 2 a setting is wrong.
-    """
+    """Connect to the gateway with the token, and say what is wrong. Changes nothing, there or here."""
     settings = _settings()
     if settings.gateway is None:
         _fail("RAKUTEN_ORDER_GATEWAY_URL is empty: there is no gateway to work for")
@@ -120,12 +111,12 @@ def check() -> None:
     try:
         asyncio.run(ask_gateway(settings))
     except Unreachable as error:
-        _fail(f"the gateway at {address} cannot be reached: {error}", ExitCode.FAULT)
+        _fail(f"the gateway at {address} cannot be reached: {error}", Exit.UNREACHABLE)
     except Refused as refusal:
-        _fail(f"{BAD_CREDENTIALS} ({refusal.reason_name}): {refusal}", ExitCode.FAULT)
-    out.print(f"the gateway at {address} answers and takes the token", highlight=False, markup=False, soft_wrap=True)
+        _fail(f"{BAD_CREDENTIALS} ({refusal.reason_name}): {refusal}", Exit.DENIED)
+    say(f"the gateway at {address} answers and takes the token")
     if not settings.sandbox_url:
-        err.print(NO_SITE, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        _warn(NO_SITE)
 
 
 @app.command()
@@ -140,8 +131,10 @@ def run() -> None:
         log.warning("%s", line)
     try:
         asyncio.run(_run(settings))
-    except (SettingsError, JournalError) as error:
+    except SettingsError as error:
         _fail(str(error))
+    except JournalError as error:
+        _fail(str(error), Exit.DATABASE)
 
 
 async def _run(settings: WorkerSettings) -> None:
@@ -185,7 +178,7 @@ def sandbox(
                 host,
                 port,
                 reflection_delay_seconds=reflection_delay,
-                on_ready=lambda url: out.print(f"sandbox shop: {url}", highlight=False, soft_wrap=True),
+                on_ready=lambda url: print_line(f"sandbox shop: {url}"),
             )
         )
         stopping = asyncio.create_task(stop.wait())
@@ -212,25 +205,21 @@ def reclaim(
     The request goes to the worker that runs on this journal; what it does is shown here. Asked again while one is open,
     it is the same request.
 
-    Exit codes: 0 the task succeeded (or --wait 0: the request is filed); 2 no journal or wrong setting; 3 it needs a
-    human; 4 it failed, nothing was bought; 5 the gateway refused (not stale, unknown); 6 the worker or the lease ended
-    on the way; 7 not over yet when --wait was up.
+    It ends with 0 when the task succeeded (or, with --wait 0, when the request is filed).
     """
     settings = _settings()
     raise typer.Exit(_in_journal(settings, lambda journal: _reclaim(settings.trading_db_path, journal, task, wait)))
 
 
-async def _reclaim(path: Path, journal: Journal, task_id: str, wait: float) -> ExitCode:
+async def _reclaim(path: Path, journal: Journal, task_id: str, wait: float) -> Exit:
     before = await journal.last_wish(task_id)
     number = await journal.file_wish(task_id)
-    out.print(f"request {number}: reclaim {task_id}", highlight=False, markup=False, soft_wrap=True)
+    say(f"request {number}: reclaim {task_id}")
     if before is not None:
         words = "was filed before and is still open" if before.id == number else f"ran before: {before.status}"
-        out.print(
-            f"  request {before.id} {words}; {before.note}".rstrip("; "), highlight=False, markup=False, soft_wrap=True
-        )
+        print_line(f"  request {before.id} {words}; {before.note}".rstrip("; "))
     if not is_in_use(path):
-        err.print("no worker runs on this journal; the request waits until one is started", style="yellow")
+        _warn("no worker runs on this journal; the request waits until one is started")
     deadline = time.monotonic() + wait
     known = await journal.order(task_id)
     seen = (await journal.transitions(task_id))[-1].id if known else 0
@@ -242,17 +231,17 @@ async def _reclaim(path: Path, journal: Journal, task_id: str, wait: float) -> E
         seen = await _show_progress(journal, task_id, seen)
         if wish.note and wish.note != note:
             note = wish.note
-            out.print(f"  {wish.status}: {note}", highlight=False, markup=False, soft_wrap=True)
+            print_line(f"  {wish.status}: {note}")
         if not wish.status.is_open:
             return await _wish_code(journal, wish)
         if time.monotonic() >= deadline:
             if not wait:
-                return ExitCode.DONE
+                return Exit.DONE
             words = (
                 f"request {number} is {wish.status} after {wait:g} s, and stays open; the same command follows it again"
             )
-            err.print(words, highlight=False, markup=False, soft_wrap=True)
-            return ExitCode.STILL_WAITING
+            _warn(words)
+            return Exit.STILL_WAITING
         await asyncio.sleep(0.3)
 
 
@@ -261,20 +250,18 @@ async def _show_progress(journal: Journal, task_id: str, seen: int) -> int:
         if entry.id > seen:
             seen = entry.id
             words = " ".join(part for part in (entry.event, entry.detail and f"({entry.detail})") if part)
-            out.print(
-                f"  {short_time(utc_text(entry.at))}  {entry.to_state:<17} {words}", highlight=False, markup=False
-            )
+            print_line(f"  {_short_time(utc_text(entry.at))}  {entry.to_state:<17} {words}")
     return seen
 
 
-async def _wish_code(journal: Journal, wish: Wish) -> ExitCode:
+async def _wish_code(journal: Journal, wish: Wish) -> Exit:
     if wish.status is WishStatus.REFUSED:
-        return ExitCode.REFUSED
+        return Exit.REFUSED
     if wish.status is WishStatus.INTERRUPTED:
-        return ExitCode.INTERRUPTED
+        return Exit.INTERRUPTED
     order = await journal.order(wish.task_id)
-    codes = {OrderStatus.SUCCEEDED: ExitCode.DONE, OrderStatus.FAILED: ExitCode.FAILED}
-    return ExitCode.INTERRUPTED if order is None else codes.get(order.status, ExitCode.NEEDS_HUMAN)
+    codes = {OrderStatus.SUCCEEDED: Exit.DONE, OrderStatus.FAILED: Exit.FAILED}
+    return Exit.INTERRUPTED if order is None else codes.get(order.status, Exit.NEEDS_HUMAN)
 
 
 @journal_app.command("list")
@@ -284,7 +271,7 @@ def journal_list(
     """The orders touched last, newest first."""
     orders = _in_journal(_settings(), lambda journal: journal.orders(limit))
     if as_json:
-        out.print_json(json.dumps([_order_fields(order) for order in orders], ensure_ascii=False))
+        _print_json([_order_fields(order) for order in orders])
         return
     print_table(
         ("task", "site", "status", "state", "order number", "yen", "updated"),
@@ -294,33 +281,33 @@ def journal_list(
                 order.site,
                 order.status,
                 order.state,
-                order.site_order_id,
-                order.payable_yen,
-                short_time(utc_text(order.updated_at)),
+                _cell(order.site_order_id),
+                _cell(order.payable_yen),
+                _short_time(utc_text(order.updated_at)),
             )
             for order in orders
         ),
+        "no orders",
     )
 
 
 @journal_app.command("show")
 def journal_show(task: TaskArgument, as_json: JsonOption = False) -> None:
-    """One order with its history and the reports made of it. Exit code 2 if the journal does not know it."""
+    """One order with its history and the reports made of it."""
     shown = _in_journal(_settings(), lambda journal: _show(journal, task))
     if shown is None:
-        _fail(f"the journal does not know the task {task}")
+        _fail(f"the journal does not know the task {task}", Exit.NOT_FOUND)
     if as_json:
-        out.print_json(json.dumps(shown, ensure_ascii=False))
+        _print_json(shown)
         return
-    for name, value in shown["order"].items():
-        if value not in (None, ""):
-            words = short_time(str(value)) if name in _MOMENTS else value
-            out.print(f"{name:<16} {words}", highlight=False, markup=False, soft_wrap=True)
-    out.print("\nhistory")
-    history = ((short_time(entry["at"]), *list(entry.values())[1:]) for entry in shown["history"])
-    print_table(("when", "what", "state", "status", "evidence", "words"), history)
-    out.print("\nreports")
-    print_table(("sequence", "state", "ends as", "gateway"), (report.values() for report in shown["reports"]))
+    order = {name: _cell(value) for name, value in shown["order"].items()}
+    print_fields((name, _short_time(value) if name in _MOMENTS and value else value) for name, value in order.items())
+    print_line(Text("\nhistory", "bold"))
+    history = ((_short_time(entry["at"]), *map(_cell, list(entry.values())[1:])) for entry in shown["history"])
+    print_table(("when", "what", "state", "status", "evidence", "words"), history, "nothing yet")
+    print_line(Text("\nreports", "bold"))
+    reports = (tuple(map(_cell, report.values())) for report in shown["reports"])
+    print_table(("sequence", "state", "ends as", "gateway"), reports, "none yet")
 
 
 async def _show(journal: Journal, task_id: str) -> dict[str, Any] | None:
@@ -372,13 +359,10 @@ def _order_fields(order: Order) -> dict[str, object]:
 
 @evidence_app.command("list")
 def evidence_list(task: TaskArgument, as_json: JsonOption = False) -> None:
-    """The evidence files of a task, with their sizes and whether they still are what was written.
-
-    Exit code 2 if the journal does not know the task.
-    """
+    """The evidence files of a task, with their sizes and whether they still are what was written."""
     settings = _settings()
     if _in_journal(settings, lambda journal: journal.order(task)) is None:
-        _fail(f"the journal does not know the task {task}")
+        _fail(f"the journal does not know the task {task}", Exit.NOT_FOUND)
     files = _in_journal(settings, lambda journal: journal.evidence(task))
     rows = [
         {"path": str(settings.evidence_dir / file.path), "bytes": file.size, "sha256": file.sha256}
@@ -386,10 +370,12 @@ def evidence_list(task: TaskArgument, as_json: JsonOption = False) -> None:
         for file in files
     ]
     if as_json:
-        out.print_json(json.dumps(rows, ensure_ascii=False))
+        _print_json(rows)
         return
     print_table(
-        ("file", "bytes", "intact"), ((row["path"], row["bytes"], "yes" if row["intact"] else "NO") for row in rows)
+        ("file", "bytes", "intact"),
+        ((str(row["path"]), str(row["bytes"]), "yes" if row["intact"] else "NO") for row in rows),
+        "no files",
     )
 
 
@@ -412,9 +398,23 @@ def _in_journal(settings: WorkerSettings, look: Callable[[Journal], Awaitable[T]
     try:
         return asyncio.run(looked())
     except JournalError as error:
-        _fail(str(error))
+        _fail(str(error), Exit.DATABASE)
 
 
 def main() -> None:
     """The console script."""
-    app()
+    with standard_output("order-worker"):
+        app(prog_name="order-worker")
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _short_time(text: str) -> str:
+    """A moment as `utc_text` wrote it, to the second: `2026-07-27 09:15:00Z`."""
+    return f"{text[:10]} {text[11:19]}Z"

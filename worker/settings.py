@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from command_line.env_file import fault_of_env_file
 from worker.logs import LogFormat
 
 PREFIX = "RAKUTEN_"
@@ -238,6 +239,8 @@ class WorkerSettings(BaseSettings):
 
 def load_settings(**overrides: object) -> WorkerSettings:
     """Reads the settings. Raises SettingsError with one line that names what is wrong."""
+    if fault := fault_of_env_file():
+        raise SettingsError(fault)
     try:
         return WorkerSettings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:

@@ -1,28 +1,18 @@
 """The program's commands, put together."""
 
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
+from command_line.output import standard_output
+from command_line.program import Program
 from gateway.cli import backup, config, decide, dispatch, look, queries, receivers, serve, tasks
-from gateway.cli.exits import EPILOG, CommandError, fail
-
-
-class _Program(TyperGroup):
-    """Turns what goes wrong in any command into one line and an exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
-        try:
-            return super().invoke(ctx)
-        except CommandError as error:
-            fail(str(error), error.code)
-
+from gateway.cli.exits import EPILOG
 
 app = typer.Typer(
-    cls=_Program,
+    name="order-gateway",
+    cls=Program,
     help="A lease queue for purchases that must never happen twice, and a mirror of their states.\n\n"
     "`serve` runs the gateway. The other commands talk to a running one: --gateway or RAKUTEN_GATEWAY_URL says where, "
     "RAKUTEN_OPERATOR_TOKEN (or RAKUTEN_API_TOKEN) lets them in. Start with `order-gateway decisions`.",
@@ -53,4 +43,5 @@ for part in (serve, look, tasks, decide, dispatch, queries, receivers, backup, c
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="order-gateway")
+    with standard_output("order-gateway"):
+        app(prog_name="order-gateway")

@@ -7,10 +7,12 @@ import typer
 from ordergateway.v1 import operations_pb2
 from rich.progress import Progress
 
+from command_line.exits import CommandError, Exit
+from command_line.output import say
+from command_line.tables import print_fields
 from gateway.cli.connection import connected
-from gateway.cli.exits import CommandError, Exit
 from gateway.cli.options import GatewayOption, JsonOption
-from gateway.cli.output import as_json, console, plain, print_fields, print_json, progress_console
+from gateway.cli.output import as_json, print_json, progress_console
 from gateway.domain.operations import BackupFacts
 from gateway.restore import Restored
 from gateway.restore import restore as put_back
@@ -49,7 +51,7 @@ def backup(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup: a path, or a name in the backup folder.")],
     check: Annotated[bool, typer.Option("--check", help="Only verify the backup; nothing is changed.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Replace an existing database without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask which database is meant.")] = False,
     as_json_: JsonOption = False,
 ) -> None:
     """Put a backup in the place of the database; the gateway must be stopped. The old database is kept beside it.
@@ -64,9 +66,9 @@ def restore(
             with progress_console().status("verifying"):
                 _print_facts(inspect(path), as_json_)
             return
-        target = settings.gateway_db_path
-        if not yes and target.exists():
-            typer.confirm(f"Replace {target} by {path}?", abort=True, err=True)
+        target = settings.gateway_db_path.absolute()
+        if not yes:
+            _ask(path, target)
         with Progress(console=progress_console(), transient=True) as progress:
             copying = progress.add_task("restoring")
             done = put_back(
@@ -79,6 +81,18 @@ def restore(
     except OSError as error:
         raise CommandError(f"{error.filename or file}: {error.strerror}", Exit.DATABASE) from error
     _print_restored(done, target, as_json_)
+
+
+def _ask(backup: Path, target: Path) -> None:
+    """A gateway that reads another database would never see the backup, so it is said which one is meant."""
+    if target.exists():
+        question = f"Replace {target} by {backup}?"
+    else:
+        question = (
+            f"There is no database at {target} (RAKUTEN_GATEWAY_DB_PATH). Is this the one that the gateway reads, and "
+            f"shall {backup} become it?"
+        )
+    typer.confirm(question, abort=True, err=True)
 
 
 def _find(file: Path, settings: Settings) -> Path:
@@ -101,7 +115,7 @@ def _print_facts(facts: BackupFacts, as_json_: bool) -> None:
         print_json(_facts(facts))
     else:
         print_fields((name.replace("_", " "), str(value)) for name, value in _facts(facts).items())
-        console().print("the backup is whole")
+        say("the backup is whole")
 
 
 def _print_restored(done: Restored, target: Path, as_json_: bool) -> None:
@@ -109,10 +123,10 @@ def _print_restored(done: Restored, target: Path, as_json_: bool) -> None:
         aside = None if done.set_aside is None else str(done.set_aside)
         print_json({**_facts(done.facts), "open_tasks": done.open_tasks, "set_aside": aside})
         return
-    console().print(plain(f"{target} is restored: {done.facts.task_count} tasks, {done.open_tasks} of them open"))
+    say(f"{target} is restored: {done.facts.task_count} tasks, {done.open_tasks} of them open")
     if done.set_aside is not None:
-        console().print(plain(f"the old database is {done.set_aside}"))
-    console().print(
+        say(f"the old database is {done.set_aside}")
+    say(
         "Next: start the gateway (dispatch is paused), look at `order-gateway decisions` and at the worker's "
         "`order-worker journal list`, then `order-gateway resume --reason ...`"
     )

@@ -9,9 +9,10 @@ import typer
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from gateway.cli.exits import CommandError, Exit
+from command_line.exits import CommandError, Exit
+from command_line.tables import print_table
 from gateway.cli.options import JsonOption
-from gateway.cli.output import print_json, print_table
+from gateway.cli.output import print_json
 from gateway.cli.settings import load_command_settings
 from gateway.cli.strays import stray_settings
 from gateway.settings import PREFIX, SettingsError, load_settings

@@ -14,8 +14,8 @@ from ordergateway.v1.catalog_pb2_grpc import CatalogServiceStub
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
+from command_line.exits import CommandError, Exit
 from gateway.cli.advice import commands
-from gateway.cli.exits import CommandError, Exit
 from gateway.cli.settings import CommandSettings, Target, load_command_settings
 from gateway.settings import SettingsError
 

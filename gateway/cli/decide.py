@@ -6,24 +6,15 @@ from typing import Annotated, Any
 
 import typer
 from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
-from rich.rule import Rule
 from rich.text import Text
 
+from command_line.output import plain, print_line, say
+from command_line.tables import print_fields
 from gateway.api.convert import order_state_to, task_status_to
 from gateway.cli.advice import advice
 from gateway.cli.connection import connected
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument
-from gateway.cli.output import (
-    as_json,
-    console,
-    list_as_json,
-    name_of,
-    plain,
-    print_fields,
-    print_json,
-    when,
-    word,
-)
+from gateway.cli.output import as_json, list_as_json, name_of, print_json, when, word
 from gateway.cli.tasks import print_reports, task_fields
 from gateway.domain.states import OrderState, TaskStatus
 
@@ -51,7 +42,7 @@ def decisions(limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: 
     for decision in found:
         _print_decision(decision)
     if not found:
-        console().print("nothing to decide")
+        say("nothing to decide")
 
 
 def requeue(
@@ -125,21 +116,20 @@ def _print_done(task: orders_pb2.Task, as_json_: bool) -> None:
         print_json(as_json(task))
     else:
         line = Text("task ").append_text(plain(task.task_id)).append(" is now ")
-        console().print(line.append_text(word(orders_pb2.TaskStatus, task.status)))
+        print_line(line.append_text(word(orders_pb2.TaskStatus, task.status)))
 
 
 def _print_decision(decision: operations_pb2.Decision) -> None:
     task = decision.task
-    out = console()
-    out.print(Rule(plain(task.task_id), align="left"))
-    out.print(Text(decision.summary, style="bold"))
+    print_line(Text(f"== {plain(task.task_id)} ==", style="bold"))
+    say(Text(decision.summary, style="bold"))
     print_fields(_known(decision))
     if task.reports:
         print_reports(task)
-    out.print("What you can do:")
+    print_line("What you can do:")
     for line in advice(decision):
-        out.print(plain(f"  {line}"))
-    out.print()
+        print_line(f"  {line}")
+    print_line()
 
 
 def _known(decision: operations_pb2.Decision) -> Iterator[tuple[str, Any]]:

@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 from ordergateway.v1 import operations_pb2
 
+from command_line.output import say
+from command_line.tables import print_table
 from gateway.cli.connection import connected
 from gateway.cli.exits import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, ReasonOption
-from gateway.cli.output import console, list_as_json, plain, print_json, print_table, span, when
+from gateway.cli.output import list_as_json, print_json, span, when
 
 workers = typer.Typer(help="Look at the workers heard of.", no_args_is_help=True)
 
@@ -73,7 +75,7 @@ def forget(
     if as_json_:
         print_json({})
     else:
-        console().print(plain(f"worker {worker} is forgotten"))
+        say(f"worker {worker} is forgotten")
 
 
 def _print_pauses(pauses: Iterable[operations_pb2.Pause], as_json_: bool) -> None:

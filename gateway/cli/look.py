@@ -9,22 +9,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from ordergateway.v1 import operations_pb2, orders_pb2
 from rich.text import Text
 
+from command_line.output import say
+from command_line.tables import print_fields, print_table
 from gateway.cli.connection import Client, connected
 from gateway.cli.exits import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption
-from gateway.cli.output import (
-    as_json,
-    console,
-    list_as_json,
-    name_of,
-    plain,
-    print_fields,
-    print_json,
-    print_table,
-    span,
-    when,
-    word,
-)
+from gateway.cli.output import as_json, list_as_json, name_of, print_json, span, when, word
 from gateway.domain.models import AlertKind
 
 alerts = typer.Typer(help="See what a person should look at, and say what was dealt with.")
@@ -168,7 +158,7 @@ def clear(
     if as_json_:
         print_json(as_json(cleared))
     else:
-        console().print(plain(f"alert {cleared.alert_id} is cleared"))
+        say(f"alert {cleared.alert_id} is cleared")
 
 
 def event_rows(found: Iterable[operations_pb2.Event]) -> Iterator[tuple[str, ...]]:

@@ -1,8 +1,8 @@
-"""What commands print: tables for people, the contract's JSON form for scripts."""
+"""What stands in the tables: the contract's words, times and durations; and its JSON form for scripts."""
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC
 from typing import Any, Final
 
@@ -10,12 +10,9 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-_WIDTH_WITHOUT_A_TERMINAL: Final = 200
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 _COLOURS: Final = {
@@ -30,11 +27,6 @@ _COLOURS: Final = {
     "degraded": "yellow",
     "ok": "green",
 }
-
-
-def console() -> Console:
-    """Return the console of standard output; where it is no terminal, wide enough that tables keep their rows."""
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_A_TERMINAL, highlight=False)
 
 
 def progress_console() -> Console:
@@ -61,35 +53,6 @@ def as_json(message: Message) -> dict[str, Any]:
 def list_as_json(name: str, messages: Iterable[Message]) -> None:
     """Print messages as an object with one array."""
     print_json({name: [as_json(message) for message in messages]})
-
-
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], empty: str) -> None:
-    """Print a table, or a sentence where there is nothing to show."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(plain(cell) if isinstance(cell, str) else cell for cell in row))
-    if table.row_count:
-        console().print(table)
-    else:
-        console().print(Text(empty))
-
-
-def print_fields(fields: Iterable[tuple[str, str | Text]]) -> None:
-    """Print names with their values, leaving out what is empty."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in fields:
-        if value:
-            table.add_row(Text(name), plain(value) if isinstance(value, str) else value)
-    console().print(table)
-
-
-def plain(text: str) -> Text:
-    """Return a text from outside as it is shown: no markup, and nothing that could steer the terminal."""
-    return Text("".join(character if character.isprintable() or character == "\n" else "�" for character in text))
 
 
 def word(enum: Any, number: int) -> Text:

@@ -9,7 +9,7 @@ import signal
 import typer
 import uvloop
 
-from gateway.cli.exits import CommandError, Exit
+from command_line.exits import CommandError, Exit
 from gateway.cli.strays import stray_settings
 from gateway.logs import set_up_logs
 from gateway.main import FatalStoreError, Ports, run_gateway

@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 from ordergateway.v1 import account_queries_pb2, catalog_pb2, orders_pb2
 
+from command_line.tables import print_fields, print_table
 from gateway.cli.connection import connected
 from gateway.cli.exits import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption
-from gateway.cli.output import as_json, list_as_json, print_fields, print_json, print_table, when, word
+from gateway.cli.output import as_json, list_as_json, print_json, when, word
 from gateway.domain.queries import QueryKind, QueryStatus
 
 queries = typer.Typer(help="Look at account queries.", no_args_is_help=True)

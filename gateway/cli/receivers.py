@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 from ordergateway.v1 import operations_pb2
 
+from command_line.output import say
+from command_line.tables import print_table
 from gateway.cli.connection import connected
 from gateway.cli.exits import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption
-from gateway.cli.output import as_json, console, list_as_json, plain, print_json, print_table, when, word
+from gateway.cli.output import as_json, list_as_json, print_json, when, word
 
 callbacks = typer.Typer(help="Look at callbacks, send one again, send a test.", no_args_is_help=True)
 
@@ -97,4 +99,4 @@ def _print_callback(callback: operations_pb2.Callback, as_json_: bool) -> None:
     if as_json_:
         print_json(as_json(callback))
     else:
-        console().print(plain(f"callback {callback.callback_id} to {callback.url} will be sent"))
+        say(f"callback {callback.callback_id} to {callback.url} will be sent")

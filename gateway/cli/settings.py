@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from command_line.env_file import fault_of_env_file
 from gateway.api.tokens import split_token
 from gateway.settings import PREFIX, Port, SettingsError, is_loopback, line_of
 
@@ -86,6 +87,8 @@ class CommandSettings(BaseSettings):
 
 def load_command_settings() -> CommandSettings:
     """Read the settings. Raises SettingsError with one line for each setting that makes no sense."""
+    if fault := fault_of_env_file():
+        raise SettingsError(fault)
     try:
         return CommandSettings()
     except ValidationError as error:

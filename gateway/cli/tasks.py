@@ -7,23 +7,14 @@ import typer
 from ordergateway.v1 import operations_pb2, orders_pb2
 from rich.text import Text
 
+from command_line.output import print_line
+from command_line.tables import print_fields, print_table
 from gateway.api.convert import task_status_to
 from gateway.cli.connection import Client, connected
 from gateway.cli.exits import EPILOG
 from gateway.cli.look import event_rows
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption, TaskArgument
-from gateway.cli.output import (
-    as_json,
-    console,
-    list_as_json,
-    name_of,
-    print_fields,
-    print_json,
-    print_json_line,
-    print_table,
-    when,
-    word,
-)
+from gateway.cli.output import as_json, list_as_json, name_of, print_json, print_json_line, when, word
 from gateway.domain.states import TaskStatus
 
 tasks = typer.Typer(help="Look at tasks.", no_args_is_help=True)
@@ -93,7 +84,7 @@ def watch(task: TaskArgument, gateway: GatewayOption = None, as_json_: JsonOptio
             if as_json_:
                 print_json_line(as_json(found))
             else:
-                console().print(Text("  ").join(_line(found)))
+                print_line(Text("  ").join(_line(found)))
 
 
 def task_fields(task: orders_pb2.Task) -> Iterator[tuple[str, str | Text]]:

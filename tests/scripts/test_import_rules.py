@@ -16,6 +16,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["import
 BROKEN = {
     "apart": ("gateway/main.py", "import worker.order_state"),
     "contract": ("generated/ordergateway/__init__.py", "import gateway.domain"),
+    "command-line": ("command_line/exits.py", "import worker.order_state"),
     "programs": ("worker/order_state.py", "import demo.orders"),
     "demo": ("demo/orders.py", "import gateway.domain.states"),
     "gateway-layers": ("gateway/domain/states.py", "import gateway.orders"),
@@ -52,7 +53,7 @@ def lint(tree: Path) -> dict[str, str]:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("tree")
     shutil.copy(ROOT / "pyproject.toml", copy)
-    for package in ("gateway", "worker", "demo", "bench", "generated"):
+    for package in ("gateway", "worker", "command_line", "demo", "bench", "generated"):
         shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
     return copy
 

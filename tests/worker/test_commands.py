@@ -19,6 +19,7 @@ from ordergateway.v1 import errors_pb2
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
+from command_line.exits import Exit
 from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
 from worker.cli import app
@@ -103,7 +104,7 @@ async def test_a_second_worker_on_the_same_journal_is_refused_in_one_line(bench:
     async with running(bench) as first:
         await bench.gateway.called("LeaseOrders")
         code, output, errors = await call(bench, "run")
-    assert (code, output) == (2, "")
+    assert (code, output) == (Exit.DATABASE, "")
     words = f"another worker process (pid {first.pid}) is using the journal trading.db: stop that one first"
     assert errors == f"order-worker: {words}\n"
 
@@ -131,29 +132,32 @@ async def test_reclaim_shows_what_comes_of_it_and_says_it_in_its_exit_code(bench
     async with running(bench):
         await bench.gateway.called("LeaseOrders")
         code, output, _ = await call(bench, "reclaim", "po-9")
-        assert code == 3
+        assert code == Exit.NEEDS_HUMAN
         assert "verified: not ordered" in output
         assert "needs_human, ordered" in output
         code, output, _ = await call(bench, "reclaim", "po-8")
-        assert code == 3
+        assert code == Exit.NEEDS_HUMAN
         assert "before" not in output
         _, output, _ = await call(bench, "reclaim", "po-8")
         assert "request 2 ran before: done; needs_human, created: malformed intent" in output
         code, output, _ = await call(bench, "reclaim", "po-404")
-        assert code == 5
+        assert code == Exit.REFUSED
         assert "TASK_NOT_FOUND" in output
 
     code, _, errors = await call(bench, "reclaim", "po-7", "--wait", "0.1")
-    assert code == 7
+    assert code == Exit.STILL_WAITING
     assert "no worker runs on this journal; the request waits until one is started" in errors
     assert "request 5 is waiting after 0.1 s, and stays open" in errors
     assert "request 5 was filed before and is still open" in (await call(bench, "reclaim", "po-7", "--wait", "0"))[1]
 
 
-async def test_reclaim_without_a_journal_says_what_to_do(bench: Bench) -> None:
-    code, _, errors = await call(bench, "reclaim", "po-1")
-    assert code == 2
-    assert "start the worker once" in errors
+@pytest.mark.parametrize("words", [("reclaim", "po-1"), ("journal", "show", "po-1"), ("evidence", "list", "po-1")])
+async def test_a_look_from_the_wrong_folder_says_where_it_looked(bench: Bench, words: tuple[str, ...]) -> None:
+    code, output, errors = await call(bench, *words, RAKUTEN_TRADING_DB_PATH="data/trading.db")
+    assert (code, output) == (Exit.DATABASE, "")
+    assert f"there is no journal at {bench.folder}/data/trading.db; is this the worker's folder" in errors
+    assert "RAKUTEN_TRADING_DB_PATH" in errors
+    assert "start the worker once" not in errors, "a second journal beside the real one helps nobody"
 
 
 @pytest.mark.extended
@@ -180,7 +184,7 @@ async def test_journal_and_evidence_can_be_looked_at_beside_the_running_worker(b
     assert [file["path"] for file in files if not file["intact"]] == ["evidence/po-1/05-payment.html"]
     for unknown in (("journal", "show"), ("evidence", "list")):
         code, _, errors = await call(bench, *unknown, "po-2")
-        assert (code, errors) == (2, "order-worker: the journal does not know the task po-2\n")
+        assert (code, errors) == (Exit.NOT_FOUND, "order-worker: the journal does not know the task po-2\n")
     narrow = {"COLUMNS": "80"}
     _, output, _ = await call(bench, "journal", "list", **narrow)
     assert listed["site_order_id"] in output
@@ -200,13 +204,13 @@ async def test_check_says_in_words_what_is_wrong_between_worker_and_gateway(benc
     bench.gateway.script["RenewLease"] = [
         Refusal(grpc.StatusCode.UNAUTHENTICATED, errors_pb2.ERROR_REASON_UNAUTHENTICATED)
     ]
-    for settings, words in (
-        ({}, "does not accept the token, check RAKUTEN_WORKER_TOKEN"),
-        ({"RAKUTEN_ORDER_GATEWAY_URL": "grpc://127.0.0.1:1"}, "the gateway at 127.0.0.1:1 cannot be reached"),
-        ({"RAKUTEN_ORDER_GATEWAY_URL": f"grpcs://{bench.target}"}, "is TLS on at the gateway?"),
+    for settings, ends, words in (
+        ({}, Exit.DENIED, "does not accept the token, check RAKUTEN_WORKER_TOKEN"),
+        ({"RAKUTEN_ORDER_GATEWAY_URL": "grpc://127.0.0.1:1"}, Exit.UNREACHABLE, "gateway at 127.0.0.1:1 cannot be"),
+        ({"RAKUTEN_ORDER_GATEWAY_URL": f"grpcs://{bench.target}"}, Exit.UNREACHABLE, "is TLS on at the gateway?"),
     ):
         code, output, errors = await call(bench, "check", **settings)
-        assert (code, output) == (1, ""), errors
+        assert (code, output) == (ends, ""), errors
         assert words in errors
     assert (await call(bench, "check", RAKUTEN_ORDER_GATEWAY_URL=""))[0] == 2
 

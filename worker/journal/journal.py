@@ -83,8 +83,12 @@ class Journal:
     @classmethod
     async def look_into(cls, path: Path, *, clock: Clock, connect: ConnectionFactory = connect_on_thread) -> "Journal":
         """Opens an existing journal without its lock, to read it and to file wishes. Raises JournalError."""
-        if not await asyncio.to_thread(path.is_file):
-            raise JournalError(f"there is no journal at {path}; start the worker once to make it")
+        place = await asyncio.to_thread(path.absolute)
+        if not await asyncio.to_thread(place.is_file):
+            raise JournalError(
+                f"there is no journal at {place}; is this the worker's folder, and are these its settings "
+                "(RAKUTEN_TRADING_DB_PATH)? A worker makes its journal when it starts for the first time"
+            )
         database = await Database.open(path, connect, migrate=False)
         row = await database.row("SELECT journal_id FROM journal")
         return cls(database, clock, str(row["journal_id"]) if row else "", None)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.exits import MEANINGS, Exit
+from command_line.exits import Exit
+from gateway.cli.exits import CODES
 from gateway.domain.states import OrderState, TaskStatus
 from tests.gateway.cli.command import Commands
 from tests.gateway.support.grpc_api import GrpcApi
@@ -306,7 +307,13 @@ async def test_backup_and_restore(api: GrpcApi, commands: Commands, gateway: Run
     assert f"{gateway.path}: another gateway process has it open" in refused.err
 
     target = Path(here.environment["RAKUTEN_GATEWAY_DB_PATH"])
-    done = await here.ok("restore", made["file_name"])
+    missing = await here.run("restore", made["file_name"])
+    assert missing.code == 1
+    assert f"There is no database at {target} (RAKUTEN_GATEWAY_DB_PATH)." in missing.err
+    nobody_said_so = await here.run("restore", "--check", str(target))
+    assert "No such file" in nobody_said_so.err
+    done = await here.ok("restore", made["file_name"], given="y\n")
+    assert f"{target} is restored" in done.out
     assert "1 tasks, 1 of them open" in done.out
     assert "order-gateway resume" in done.out
     with closing(sqlite3.connect(target)) as connection:
@@ -380,5 +387,5 @@ async def test_queries_catalogue_and_callbacks_answer(commands: Commands) -> Non
 async def test_completion_and_help(commands: Commands) -> None:
     for words in ((), ("tasks",), ("alerts",)):
         shown = " ".join((await commands.ok(*words, "--help")).out.split())
-        for code in MEANINGS:
+        for code in CODES:
             assert f"{code.value} " in shown
