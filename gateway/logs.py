@@ -1,10 +1,11 @@
 """Log lines: for people (`message key=value`), or one JSON object each. Fields travel as `extra={"task_id": …}`.
 
-Every line of a call carries its `request_id`. Tokens are never passed to the log; nothing here could strip them again.
+Every line of a call carries its `request_id`. Whatever a text from outside holds, it stays within its line. Tokens are never passed to the log; nothing here could strip them again.
 """
 
 import json
 import logging
+import re
 import sys
 import time
 from typing import Any, Final, Literal
@@ -12,6 +13,9 @@ from typing import Any, Final, Literal
 from gateway.api.request_id import current_request_id
 
 _OWN_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class _RequestId(logging.Filter):
@@ -35,8 +39,7 @@ class TextFormatter(logging.Formatter):
             text = str(value)
             plain = text and all(character.isprintable() and character not in ' "=' for character in text)
             parts.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
-        line = " ".join(parts)
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return escape_controls(" ".join(parts)) + _traceback(self, record)
 
 
 class JsonFormatter(logging.Formatter):
@@ -53,7 +56,16 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False, default=str)
+        return escape_controls(json.dumps(entry, ensure_ascii=False, default=str))
+
+
+def escape_controls(text: str) -> str:
+    """Return a text in which nothing can end a line, steer a terminal or turn the order of letters round.
+
+    C0 and C1 controls, the line separators U+2028 and U+2029, the marks of bidirectional text and lone surrogates are
+    written as JSON escapes. Within a JSON text they stand in strings alone, so it stays the same JSON.
+    """
+    return _CONTROLS.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), text)
 
 
 def set_up_logs(style: Literal["text", "json"], level: str) -> None:
@@ -65,6 +77,12 @@ def set_up_logs(style: Literal["text", "json"], level: str) -> None:
     # These write down the URLs that they call, and those of callbacks and webhooks may hold a key.
     for library in ("httpx", "httpcore"):
         logging.getLogger(library).setLevel(logging.WARNING)
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """Write a traceback, each line set in: what an exception says cannot look like a line of the log."""
+    lines = formatter.formatException(record.exc_info).split("\n") if record.exc_info else []
+    return "".join(f"\n    {escape_controls(line)}" for line in lines)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

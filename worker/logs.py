@@ -1,17 +1,21 @@
 """Log lines for people (`key=value`) or for machines (one JSON object a line), with the fields named at the call.
 
-Fields travel as `extra={"task_id": …}`. Tokens are never passed to the log; nothing here could strip them out again.
+Fields travel as `extra={"task_id": …}`. Whatever a text from outside holds, it stays within its line. Tokens are never passed to the log; nothing here could strip them out again.
 """
 
 import json
 import logging
+import re
 import sys
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 LogFormat = Literal["text", "json"]
 
 _OWN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -20,6 +24,21 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 def _time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def escape_controls(text: str) -> str:
+    """Return a text in which nothing can end a line, steer a terminal or turn the order of letters round.
+
+    C0 and C1 controls, the line separators U+2028 and U+2029, the marks of bidirectional text and lone surrogates are
+    written as JSON escapes. Within a JSON text they stand in strings alone, so it stays the same JSON.
+    """
+    return _CONTROLS.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), text)
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """Write a traceback, each line set in: what an exception says cannot look like a line of the log."""
+    lines = formatter.formatException(record.exc_info).split("\n") if record.exc_info else []
+    return "".join(f"\n    {escape_controls(line)}" for line in lines)
 
 
 class TextFormatter(logging.Formatter):
@@ -32,9 +51,7 @@ class TextFormatter(logging.Formatter):
             text = str(value)
             plain = text and all(character.isprintable() and character not in ' "=' for character in text)
             parts.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
-        if record.exc_info:
-            parts.append("\n" + self.formatException(record.exc_info))
-        return " ".join(parts)
+        return escape_controls(" ".join(parts)) + _traceback(self, record)
 
 
 class JsonFormatter(logging.Formatter):
@@ -51,7 +68,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return escape_controls(json.dumps(line, ensure_ascii=False, default=str))
 
 
 def configure_logging(log_format: LogFormat, level: str) -> None:
