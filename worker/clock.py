@@ -72,7 +72,7 @@ class SystemEntropy:
 
 def utc_text(moment: datetime) -> str:
     """A moment as fixed-width UTC text (`2026-07-27T09:15:00.000000Z`), which sorts as time does."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def from_utc_text(text: str) -> datetime:

@@ -1,7 +1,7 @@
 """The gateway over gRPC: outbound channel, keepalive, TLS, token, deadlines, and refusals as typed exceptions."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import grpc
@@ -12,7 +12,9 @@ from ordergateway.v1 import errors_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
 
-from worker.gateway_port import GatewayError, Refused, Unreachable
+from worker.answers import MAX_MESSAGES_OF_A_STREAM, check_lease, check_renewal, check_same, message_of
+from worker.bounds import RETRY_AFTER
+from worker.gateway_port import GatewayError, InvalidAnswer, Refused, Unreachable
 from worker.reach import Reach
 from worker.settings import WorkerSettings
 from worker.wire import to_duration, to_seconds
@@ -54,6 +56,13 @@ _TLS_HINTS = {
     "Socket closed": "if TLS is on at the gateway, its address begins with grpcs://",
 }
 _Answer = TypeVar("_Answer", bound=Message)
+
+
+class _End:
+    """The end of a stream; None is a message that could not be read."""
+
+
+_END = _End()
 
 
 def open_channel(settings: WorkerSettings, interceptors: Sequence[grpc.aio.ClientInterceptor] = ()) -> Channel:
@@ -106,16 +115,9 @@ class GatewayClient:
             wait=to_duration(wait),
         )
         stream = self._stub.LeaseOrders(request, metadata=self._metadata, timeout=wait + SILENCE_SECONDS)
-        messages = stream.__aiter__()
         try:
-            while True:
-                async with asyncio.timeout(SILENCE_SECONDS):
-                    message = await anext(messages, None)
-                if message is None:
-                    return None
-                self._reach.answered()
-                if message.HasField("lease"):
-                    return message.lease
+            message = await first_lease("LeaseOrders", stream, self._reach.answered)
+            return None if message is None else check_lease("LeaseOrders", message.lease, sites=sites)
         except AioRpcError as error:
             raise self._failed(error) from error
         except TimeoutError:
@@ -127,11 +129,18 @@ class GatewayClient:
     async def renew(self, task_id: str, lease_token: str, *, seconds: float) -> pb.RenewLeaseResponse:
         """See OrderLeases."""
         request = pb.RenewLeaseRequest(task_id=task_id, worker_id=self._worker_id, lease_token=lease_token)
-        return await self._call(lambda: self._stub.RenewLease(request, metadata=self._metadata, timeout=seconds))
+        answer = await self._call(
+            "RenewLease", lambda: self._stub.RenewLease(request, metadata=self._metadata, timeout=seconds)
+        )
+        return check_renewal("RenewLease", answer, task_id)
 
     async def report(self, request: pb.ReportOrderRequest) -> pb.ReportOrderResponse:
         """See OrderLeases."""
-        return await self._call(lambda: self._stub.ReportOrder(request, metadata=self._metadata, timeout=CALL_SECONDS))
+        answer = await self._call(
+            "ReportOrder", lambda: self._stub.ReportOrder(request, metadata=self._metadata, timeout=CALL_SECONDS)
+        )
+        check_same("ReportOrder", "task_id", answer.task_id, request.task_id)
+        return answer
 
     async def request_permit(
         self,
@@ -150,9 +159,12 @@ class GatewayClient:
             attests_no_click_record=attests_no_click_record,
             verification=verification,
         )
-        return await self._call(
-            lambda: self._stub.RequestSubmitPermit(request, metadata=self._metadata, timeout=CALL_SECONDS)
+        answer = await self._call(
+            "RequestSubmitPermit",
+            lambda: self._stub.RequestSubmitPermit(request, metadata=self._metadata, timeout=CALL_SECONDS),
         )
+        check_same("RequestSubmitPermit", "task_id", answer.task_id, task_id)
+        return answer
 
     async def reclaim(self, task_id: str) -> pb.Lease:
         """See OrderLeases."""
@@ -163,9 +175,9 @@ class GatewayClient:
             journal_id=self._journal_id,
         )
         answer = await self._call(
-            lambda: self._stub.ReclaimOrder(request, metadata=self._metadata, timeout=CALL_SECONDS)
+            "ReclaimOrder", lambda: self._stub.ReclaimOrder(request, metadata=self._metadata, timeout=CALL_SECONDS)
         )
-        return answer.lease
+        return check_lease("ReclaimOrder", answer.lease, task_id=task_id)
 
     async def probe(self) -> None:
         """See OrderLeases."""
@@ -176,9 +188,9 @@ class GatewayClient:
             if refusal.is_credentials:
                 raise
 
-    async def _call(self, call: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    async def _call(self, method: str, call: Callable[[], Awaitable[_Answer]]) -> _Answer:
         try:
-            answer = await call()
+            answer = message_of(method, await call())
         except AioRpcError as error:
             raise self._failed(error) from error
         self._reach.answered()
@@ -191,6 +203,25 @@ class GatewayClient:
         else:
             self._reach.lost()
         return failure
+
+
+async def first_lease(
+    method: str, stream: AsyncIterable[_Answer], on_message: Callable[[], None] = lambda: None
+) -> _Answer | None:
+    """The first message of a stream that brings a lease; None if it ends without one.
+
+    Raises TimeoutError if it is silent for longer than SILENCE_SECONDS, InvalidAnswer, AioRpcError.
+    """
+    messages = aiter(stream)
+    for _ in range(MAX_MESSAGES_OF_A_STREAM):
+        async with asyncio.timeout(SILENCE_SECONDS):
+            message = await anext(messages, _END)
+        if isinstance(message, _End):
+            return None
+        on_message()
+        if message_of(method, message).HasField("lease"):
+            return message
+    raise InvalidAnswer(method, f"the stream has brought more than {MAX_MESSAGES_OF_A_STREAM} messages")
 
 
 def to_gateway_error(error: AioRpcError) -> GatewayError:
@@ -215,7 +246,7 @@ def to_gateway_error(error: AioRpcError) -> GatewayError:
         reason=detail.reason,
         status=detail.current_status,
         recorded_late=detail.recorded_late,
-        retry_after=to_seconds(detail.retry_after) if detail.HasField("retry_after") else None,
+        retry_after=to_seconds(detail.retry_after, RETRY_AFTER) if detail.HasField("retry_after") else None,
     )
 
 

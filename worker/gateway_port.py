@@ -26,6 +26,16 @@ class Unreachable(GatewayError):  # noqa: N818 -- a state of affairs, not a faul
     """
 
 
+class InvalidAnswer(Unreachable):
+    """An answer came that the contract does not allow, so it is not acted on; the call may be repeated as a lost one.
+
+    The message is one line that names the call and the field.
+    """
+
+    def __init__(self, method: str, why: str) -> None:
+        super().__init__(f"the gateway's answer to {method} cannot be used: {why}")
+
+
 class Refused(GatewayError):  # noqa: N818 -- an answer, not a fault
     """The gateway itself refused the call, for good or for now; nothing changed but its history.
 

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 from ordergateway.v1 import order_leases_pb2 as pb
 
 from worker.backoff import Backoff
+from worker.bounds import ACKNOWLEDGE_WITHIN, BETWEEN_RENEWALS, LEASE_AGE, LEASE_TTL, Bounds
 from worker.clock import Clock, Entropy
 from worker.gateway_port import OrderLeases, Refused, Unreachable
 from worker.wire import to_seconds
@@ -21,9 +22,10 @@ from worker.wire import to_seconds
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-MOST_BETWEEN_RENEWALS = 60.0
 MOST_MARGIN = 10.0
 MOST_RENEWAL_CALL = 10.0
+RENEWAL_DELAY = Bounds(0.05, 0.5)
+"""The first delay between two attempts at one renewal."""
 
 
 class LeaseLostError(Exception):
@@ -62,9 +64,11 @@ class LeaseGuard:
         self._gateway = gateway
         self._clock = clock
         self._stopping = stopping
-        self._ttl = to_seconds(lease.lease_ttl)
-        self._deadline = received_at + to_seconds(lease.acknowledge_within)
-        self._backoff = Backoff(entropy, first=min(0.5, self._ttl / 20), most=min(5.0, self._ttl / 6))
+        self._ttl = to_seconds(lease.lease_ttl, LEASE_TTL)
+        self._deadline = received_at + to_seconds(lease.acknowledge_within, ACKNOWLEDGE_WITHIN)
+        self._backoff = Backoff(
+            entropy, first=RENEWAL_DELAY.clamp(self._ttl / 20), most=max(RENEWAL_DELAY.least, min(5.0, self._ttl / 6))
+        )
         self._lost = asyncio.Event()
         self._why_lost = ""
         self._turn = asyncio.Lock()
@@ -112,9 +116,9 @@ class LeaseGuard:
                 except Unreachable as error:
                     log.warning("renewal failed: %s", error, extra={"task_id": self._task_id})
                 else:
-                    self._ttl = to_seconds(answer.lease_ttl)
+                    self._ttl = to_seconds(answer.lease_ttl, LEASE_TTL)
                     self._deadline = sent + self._ttl - margin_of(self._ttl)
-                    self.lease_age = to_seconds(answer.lease_age)
+                    self.lease_age = to_seconds(answer.lease_age, LEASE_AGE)
                     self._backoff.reset()
                     return
                 await self._clock.sleep(min(self._backoff.delay(), max(0.0, self._deadline - self._clock.elapsed())))
@@ -134,7 +138,7 @@ class LeaseGuard:
     async def _keep_renewed(self) -> None:
         try:
             while True:
-                await self._clock.sleep(min(MOST_BETWEEN_RENEWALS, self._ttl / 3))
+                await self._clock.sleep(BETWEEN_RENEWALS.clamp(self._ttl / 3))
                 await self.renew()
         except LeaseLostError as error:
             log.warning("%s", error, extra={"task_id": self._task_id})

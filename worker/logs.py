@@ -79,3 +79,5 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("worker").setLevel(level)
+    # It tells of an answer that is no message with a traceback; whoever asked tells it in a line (worker/answers.py).
+    logging.getLogger("grpc._common").setLevel(logging.CRITICAL)

@@ -14,10 +14,11 @@ from ordergateway.v1 import order_leases_pb2 as pb
 
 from worker.account import AccountLocks, AccountTurn
 from worker.backoff import Backoff
+from worker.bounds import TURN
 from worker.checkpoints import CheckpointName
 from worker.clock import Entropy
 from worker.execution import NOT_IMPLEMENTED_CODE, execute, report_end_again
-from worker.gateway_port import BAD_CREDENTIALS, Refused, Unreachable
+from worker.gateway_port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreachable
 from worker.journal.journal import Taken
 from worker.journal.records import Happening, OrderStatus, Wish, WishStatus
 from worker.lease_guard import LeaseGuard, LeaseLostError
@@ -77,8 +78,12 @@ class OrderLoop:
     async def run(self) -> None:
         """Runs until the worker is stopped. An order in hand is left safely, see `execution`."""
         while not self._stopping.is_set():
+            begun = self._parts.clock.elapsed()
             try:
-                await self._turn()
+                if not await self._turn():
+                    await self._pause(TURN.least - (self._parts.clock.elapsed() - begun))
+            except InvalidAnswer as error:
+                await self._wait_after("nothing is taken", error)
             except Unreachable as error:
                 await self._wait_after("the gateway cannot be reached", error)
             except Refused as refusal:
@@ -87,30 +92,30 @@ class OrderLoop:
                 log.exception("a turn of the order loop failed")
                 await self._wait_after("a turn of the order loop failed", error)
 
-    async def _turn(self) -> None:
+    async def _turn(self) -> bool:
+        """True if it brought an order, or a person's wish, to its end."""
         self._parts.journal.ensure_alone()  # before a lease that could not be written down, and would turn stale
         if self._wish_in_hand:
             await self._parts.journal.interrupt_taken_wishes()
             self._wish_in_hand = False
         wish = await self._parts.journal.next_wish()
         if wish is not None and await self._try_wish(wish):
-            return
+            return True
         if not self._names:
             await self._parts.gateway.probe()
             self._backoff.reset()
             await self._rest(PROBE_DELAY, wish)
-            return
+            return False
         if (shortage := self._parts.disk.shortage()) is not None:
             self._tell_shortage(shortage)
             await self._rest(DISK_DELAY, wish)
-            return
+            return False
         self._disk_told = False
         wait = min(SHORT_WAIT, self._lease_wait) if wish is not None else self._lease_wait
         waiting = self._parts.gateway.lease(self._names, wait)
         lease = await self._until_wish_or_stop(waiting, watch_wishes=wish is None)
         self._backoff.reset()
-        if lease is not None:
-            await self._work(lease)
+        return lease is not None and await self._work(lease) is not None
 
     # Waiting
 
@@ -206,7 +211,6 @@ class OrderLoop:
         taken = await self._parts.journal.take_lease(lease)
         if taken is None:
             log.warning("a lease that was taken before is dropped", extra=fields)
-            await self._pause(FIRST_DELAY)
             return None
         log.info("lease taken", extra=fields)
         await self._parts.checkpoint(CheckpointName.LEASED)

@@ -114,8 +114,8 @@ class Outbox:
                     await self._settle_refused(report, refusal)
                     return
             else:
-                backoff.reset()
                 await self._journal.settle_report(report.sequence, Outcome.ACCEPTED, "")
+                backoff.reset()
                 log.info("reported", extra=fields)
                 return
             await self._clock.sleep(delay)

@@ -6,6 +6,7 @@
 | permit refused: dispatch paused                           | wait while the lease lives, ask again, confirm again   |
 | permit refused: not settled                               | wait, renew, verify again, ask again, confirm again    |
 | permit refused: lease invalid                             | the lease is lost: nothing more is written to the site |
+| permit refused: put off for longer than a day             | needs_human, no click                                  |
 | permit refused otherwise, or the gateway can't be reached | needs_human, no click                                  |
 | the permit or the lease runs out before the click         | no click; needs_human, or the lease is lost            |
 | the site answers with a number                            | ordered                                                |
@@ -24,6 +25,7 @@ from typing import NoReturn
 
 from ordergateway.v1 import errors_pb2
 
+from worker.bounds import PERMIT_VALID_FOR
 from worker.checkpoints import CheckpointName
 from worker.evidence import Reserve, Step
 from worker.gateway_port import Refused, Unreachable
@@ -43,6 +45,8 @@ log = logging.getLogger(__name__)
 PERMIT_CALL = 15.0
 PERMIT_PATIENCE = 20.0
 BETWEEN_ASKING = 2.0
+# However often a gateway puts it off: then the slot is given free, and a person decides.
+MOST_PUT_OFF = 86_400.0
 # The site's clock and ours may differ: an order dated a little before our click may still be the one.
 CLOCK_TOLERANCE = timedelta(hours=1)
 
@@ -88,6 +92,7 @@ async def obtain_permit(run: OrderRun, intent: Intent) -> Permit:
     attests = not await run.parts.journal.has_click(run.task_id)
     first_sent: float | None = None
     waited = False
+    begun = run.parts.clock.elapsed()
     while True:
         now = run.parts.clock.elapsed()
         first_sent = now if first_sent is None else first_sent
@@ -109,10 +114,15 @@ async def obtain_permit(run: OrderRun, intent: Intent) -> Permit:
                 ) from error
             await run.guard.wait(BETWEEN_ASKING)
         except Refused as refusal:
+            if run.parts.clock.elapsed() - begun >= MOST_PUT_OFF:
+                raise needs_human(
+                    f"the permit was put off for too long ({refusal.reason_name}): {refusal}"
+                ) from refusal
             await _wait_out(run, intent, refusal)
             first_sent, waited = None, True
         else:
-            return Permit(deadline=first_sent + to_seconds(answer.valid_for), waited=waited)
+            valid_for = to_seconds(answer.valid_for, PERMIT_VALID_FOR)
+            return Permit(deadline=first_sent + valid_for, waited=waited)
 
 
 async def _wait_out(run: OrderRun, intent: Intent, refusal: Refused) -> None:
@@ -121,9 +131,9 @@ async def _wait_out(run: OrderRun, intent: Intent, refusal: Refused) -> None:
     if refusal.reason == errors_pb2.ERROR_REASON_DISPATCH_PAUSED:
         log.info("the permit waits: dispatch is paused", extra=fields)
         async with run.account.given_up():
-            await run.guard.wait(refusal.retry_after or BETWEEN_ASKING)
+            await run.guard.wait(_delay(refusal))
     elif refusal.reason == errors_pb2.ERROR_REASON_PERMIT_NOT_SETTLED:
-        seconds = refusal.retry_after or BETWEEN_ASKING
+        seconds = _delay(refusal)
         log.info("the permit waits %.0f s for the site to settle", seconds, extra=fields)
         async with run.account.given_up():
             await run.guard.wait(seconds)
@@ -133,6 +143,10 @@ async def _wait_out(run: OrderRun, intent: Intent, refusal: Refused) -> None:
         raise LeaseLostError(f"the gateway refused a permit: {refusal}")
     else:
         raise needs_human(f"no permit to place the order ({refusal.reason_name}): {refusal}")
+
+
+def _delay(refusal: Refused) -> float:
+    return BETWEEN_ASKING if refusal.retry_after is None else refusal.retry_after
 
 
 async def _record_click(run: OrderRun, permit: Permit) -> None:

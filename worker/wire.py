@@ -7,6 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1 import orders_pb2
 
+from worker.bounds import Bounds
 from worker.journal.records import OrderStatus, Report
 from worker.order_state import OrderState
 
@@ -38,9 +39,9 @@ def to_timestamp(moment: datetime) -> Timestamp:
     return timestamp
 
 
-def to_seconds(duration: Duration) -> float:
-    """Seconds of a duration."""
-    return duration.seconds + duration.nanos / 1e9
+def to_seconds(duration: Duration, bounds: Bounds) -> float:
+    """Seconds of a duration that came from outside, within bounds."""
+    return bounds.clamp(duration.seconds + duration.nanos / 1e9)
 
 
 def to_duration(seconds: float) -> Duration:

@@ -12,6 +12,7 @@ from ordergateway.v1 import order_leases_pb2 as pb
 from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
 from tests.worker.virtual import CountedEntropy, ManualClock
+from worker.bounds import Bounds
 from worker.journal.journal import Journal
 from worker.site.sandbox import SandboxSite
 from worker.site.seam import OrderList
@@ -116,7 +117,7 @@ async def test_a_first_lease_of_a_task_that_the_journal_knows_is_a_recovered_one
 
 
 async def test_a_look_counts_from_its_beginning(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.lease_guard.MOST_BETWEEN_RENEWALS", 0.03)
+    monkeypatch.setattr("worker.lease_guard.BETWEEN_RENEWALS", Bounds(0.03, 0.03))
     calls_before_the_look: list[int] = []
     list_orders = SandboxSite.list_orders
 

@@ -1,6 +1,5 @@
 """What the query loop asks of the gateway: the contract's QueryLeaseService, and its client over gRPC."""
 
-import asyncio
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -8,7 +7,8 @@ from grpc.aio import AioRpcError, Channel, Metadata
 from ordergateway.v1 import query_leases_pb2 as pb
 from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceStub
 
-from worker.gateway_client import CALL_SECONDS, SILENCE_SECONDS, to_gateway_error
+from worker.answers import check_query_lease, check_same, message_of
+from worker.gateway_client import CALL_SECONDS, SILENCE_SECONDS, first_lease, to_gateway_error
 from worker.gateway_port import Unreachable
 from worker.wire import to_duration
 
@@ -61,15 +61,9 @@ class QueryClient:
             held_query_ids=held,
         )
         stream = self._stub.LeaseQueries(request, metadata=self._metadata, timeout=wait + SILENCE_SECONDS)
-        messages = stream.__aiter__()
         try:
-            while True:
-                async with asyncio.timeout(SILENCE_SECONDS):
-                    message = await anext(messages, None)
-                if message is None:
-                    return None
-                if message.HasField("lease"):
-                    return message.lease
+            message = await first_lease("LeaseQueries", stream)
+            return None if message is None else check_query_lease("LeaseQueries", message.lease, sites=sites)
         except AioRpcError as error:
             raise to_gateway_error(error) from error
         except TimeoutError:
@@ -86,6 +80,8 @@ class QueryClient:
             request.error.code = outcome.code
             request.error.message = outcome.message
         try:
-            await self._stub.ReportQueryResult(request, metadata=self._metadata, timeout=CALL_SECONDS)
+            answer = await self._stub.ReportQueryResult(request, metadata=self._metadata, timeout=CALL_SECONDS)
         except AioRpcError as error:
             raise to_gateway_error(error) from error
+        told = message_of("ReportQueryResult", answer)
+        check_same("ReportQueryResult", "query_id", told.query_id, query_id)

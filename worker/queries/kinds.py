@@ -53,7 +53,7 @@ def parse_query(kind: int, params_json: str, *, default_max_pages: int) -> ListO
     """What a lease asks for. Raises MalformedParamsError."""
     try:
         params = json.loads(params_json)
-    except ValueError:
+    except (ValueError, RecursionError):
         params = None
     if not isinstance(params, dict):
         raise MalformedParamsError("params must be a JSON object")

@@ -13,8 +13,9 @@ from ordergateway.v1 import errors_pb2
 from ordergateway.v1 import query_leases_pb2 as pb
 
 from worker.backoff import Backoff
+from worker.bounds import LEASE_TTL, TURN
 from worker.clock import Clock, Entropy
-from worker.gateway_port import BAD_CREDENTIALS, Refused, Unreachable
+from worker.gateway_port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreachable
 from worker.queries.execution import TOO_LARGE, Reader
 from worker.queries.gateway import Outcome, QueryLeases
 from worker.wire import to_seconds
@@ -61,8 +62,12 @@ class QueryLoop:
         """Runs until the worker is stopped and what is in hand is reported. Cancelled, it leaves that to run out."""
         try:
             while not self._stopping.is_set():
+                begun = self._clock.elapsed()
                 try:
-                    await self._turn()
+                    if not await self._turn():
+                        await self._unless_stopped(self._clock.sleep(TURN.least - (self._clock.elapsed() - begun)))
+                except InvalidAnswer as error:
+                    await self._wait_after("nothing is taken", error, self._backoff.delay())
                 except Unreachable as error:
                     await self._wait_after("the gateway cannot be reached", error, self._backoff.delay())
                 except Refused as refusal:
@@ -83,30 +88,32 @@ class QueryLoop:
     def _tasks(self) -> list[asyncio.Task[None]]:
         return [task for _, task in self._in_hand.values()]
 
-    async def _turn(self) -> None:
+    async def _turn(self) -> bool:
+        """True if it brought something."""
         if not self._sites:
             await self._stopping.wait()
-            return
+            return False
         if len(self._in_hand) >= self._at_once:
             await self._unless_stopped(asyncio.wait(self._tasks(), return_when=asyncio.FIRST_COMPLETED))
-            return
+            return True
         lease = await self._unless_stopped(
             self._gateway.lease(self._sites, self._lease_wait, held=sorted(self._in_hand))
         )
         self._backoff.reset()
-        if lease is not None:
-            self._take(lease)
+        return lease is not None and self._take(lease)
 
-    def _take(self, lease: pb.QueryLease) -> None:
+    def _take(self, lease: pb.QueryLease) -> bool:
+        """True unless it is in hand already."""
         attempt, running = self._in_hand.get(lease.query_id, (0, None))
         if running is not None:
             if attempt >= lease.attempt:
-                return
+                return False
             # The earlier attempt has run out: its result would be refused.
             running.cancel()
         task = asyncio.create_task(self._work(lease, self._clock.elapsed()))
         self._in_hand[lease.query_id] = (lease.attempt, task)
         task.add_done_callback(self._putting_down(lease.query_id))
+        return True
 
     def _putting_down(self, query_id: str) -> Callable[[asyncio.Task[None]], None]:
         def put_down(task: asyncio.Task[None]) -> None:
@@ -117,7 +124,7 @@ class QueryLoop:
 
     async def _work(self, lease: pb.QueryLease, received_at: float) -> None:
         fields = {"query_id": lease.query_id, "site": lease.site, "attempt": lease.attempt}
-        lives_for = to_seconds(lease.lease_ttl)
+        lives_for = to_seconds(lease.lease_ttl, LEASE_TTL)
         outcome = await self._reader.execute(lease, seconds=lives_for * SHARE_FOR_READING)
         words = "succeeded" if outcome.succeeded else f"failed ({outcome.code}): {outcome.message}"
         log.info("query %s", words, extra=fields)
