@@ -1,6 +1,7 @@
 """Log lines: for people (`message key=value`), or one JSON object each. Fields travel as `extra={"task_id": …}`.
 
-Every line of a call carries its `request_id`. Whatever a text from outside holds, it stays within its line. Tokens are never passed to the log; nothing here could strip them again.
+Every line of a call carries its `request_id`. Whatever a text from outside holds, it stays within its line. Tokens are
+never passed to the log; nothing here could strip them again.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Log lines for people (`key=value`) or for machines (one JSON object a line), with the fields named at the call.
 
-Fields travel as `extra={"task_id": …}`. Whatever a text from outside holds, it stays within its line. Tokens are never passed to the log; nothing here could strip them out again.
+Fields travel as `extra={"task_id": …}`. Whatever a text from outside holds, it stays within its line. Tokens are never
+passed to the log; nothing here could strip them out again.
 """
 
 import json
