@@ -35,12 +35,18 @@ class Guard:
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
-        self._running = 0
+        self._running = self._streams = 0
         self._call_ended = asyncio.Event()
 
     async def idle(self) -> None:
         """Wait until no call runs any more: the server's own stop does not wait for what handlers do at their end."""
         while self._running:
+            self._call_ended.clear()
+            await self._call_ended.wait()
+
+    async def streams_ended(self) -> None:
+        """Wait until no stream is open any more; what a refused one was told is then on its connection."""
+        while self._streams:
             self._call_ended.clear()
             await self._call_ended.wait()
 
@@ -65,6 +71,7 @@ class Guard:
     def _stream(self, method: Method) -> "Handler":
         async def serve(data: bytes, context: Context) -> AsyncIterator[Message]:
             self._running += 1
+            self._streams += 1
             try:
                 call = self._admit(method.path, context)
                 with self._admission.waiting():
@@ -74,6 +81,7 @@ class Guard:
             except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                 await _abort(context, method.path, error)
             finally:
+                self._streams -= 1
                 self._end_call()
 
         return grpc.unary_stream_rpc_method_handler(serve, None, _encode)

@@ -1,6 +1,7 @@
 """The gRPC server: options, TLS, services, health and reflection."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from typing import Final
@@ -76,9 +77,20 @@ class GrpcServer:
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def stop(self, grace: float) -> None:
-        """Say that we are leaving, refuse new calls, give running ones `grace` seconds, and wait for their end."""
+        """Say that we are leaving, refuse new calls, give running ones `grace` seconds, and wait for their end.
+
+        Streams end first, those who wait having been woken, and only then every connection is told of its end. That is
+        a GOAWAY with a PING behind it, and grpc closes the connection when the client has answered: so it has read what
+        its streams were told. The other way round grpc closes it with the last stream, and a client that happens to
+        write to a closed connection throws away what it has not read yet.
+        """
         await self._health.enter_graceful_shutdown()
-        await self._server.stop(grace)
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace / 2):
+                await self._guard.streams_ended()
+        await self._server.stop(grace - (clock() - begun))
         try:
             async with asyncio.timeout(grace):
                 await self._guard.idle()

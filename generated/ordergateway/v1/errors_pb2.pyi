@@ -104,7 +104,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 23
     """The database cannot take writes now (disk full, I/O error, locked). Nothing was stored."""
     ERROR_REASON_SHUTTING_DOWN: _ErrorReason.ValueType  # 24
-    """The gateway is stopping. Nothing was stored; come back."""
+    """The gateway is stopping. Nothing was stored; come back. A stream that waits is told so before its connection is
+    closed. Only a client that reads nothing for seconds may find UNAVAILABLE alone, which asks for the same.
+    """
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 25
     """A fault of the gateway."""
 
@@ -166,7 +168,9 @@ ERROR_REASON_TOO_MANY: ErrorReason.ValueType  # 22
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 23
 """The database cannot take writes now (disk full, I/O error, locked). Nothing was stored."""
 ERROR_REASON_SHUTTING_DOWN: ErrorReason.ValueType  # 24
-"""The gateway is stopping. Nothing was stored; come back."""
+"""The gateway is stopping. Nothing was stored; come back. A stream that waits is told so before its connection is
+closed. Only a client that reads nothing for seconds may find UNAVAILABLE alone, which asks for the same.
+"""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 25
 """A fault of the gateway."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
