@@ -2,6 +2,7 @@
 #   PYTHON  interpreter for a new environment (default: the first Python >= 3.11 found)
 #   VENV    the environment's folder
 #   ARGS    more arguments, for example: make test ARGS="tests/worker -k guard"
+#   HIDE_OPTIONAL=1  run the tests as where no optional part is installed (Chromium, nginx, ...)
 .DEFAULT_GOAL := help
 VENV ?= .venv
 export VENV PYTHON

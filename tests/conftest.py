@@ -5,14 +5,36 @@ from collections import Counter
 
 import pytest
 
+from tests.optional_parts import are_hidden, hidden, missing_for
 from tests.simulation.figures import told
+
+MISSING = pytest.StashKey[bool]()
+"""Set on a test that an optional part is missing for."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide the optional parts where that is wanted; the processes of xdist inherit it."""
+    if are_hidden() and not hasattr(config, "workerinput"):
+        hiding = hidden()
+        hiding.__enter__()
+        config.add_cleanup(lambda: hiding.__exit__(None, None, None))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a part that is missing, before any fixture is made."""
+    reason = missing_for(item)
+    if reason is not None:
+        item.stash[MISSING] = True
+        pytest.skip(reason)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
-    """Where CI runs, whatever a test needs is there: a test that skips itself has failed."""
+    """Where CI runs, whatever a test needs is there or is hidden: any other test that is skipped has failed."""
     report: pytest.TestReport = yield
-    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+    may_skip = hasattr(report, "wasxfail") or (are_hidden() and item.stash.get(MISSING, False))
+    if report.skipped and os.environ.get("CI") == "true" and not may_skip:
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped where nothing may be: {report.longrepr}"
     return report

@@ -1,6 +1,5 @@
 """The systemd units are checked by systemd itself, where there is one."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
 PROGRAMS = Path(sys.executable).parent
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
+@pytest.mark.needs("systemd")
 @pytest.mark.parametrize("name", sorted(unit.name for unit in UNITS.iterdir()))
 def test_systemd_takes_the_unit(name: str, tmp_path: Path) -> None:
     for unit in UNITS.iterdir():

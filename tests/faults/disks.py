@@ -4,11 +4,13 @@ import os
 import resource
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+import pytest
 
 
 class Disk(Protocol):
@@ -97,5 +99,8 @@ def limited_files(folder: Path) -> Iterator[LimitedFiles]:
     yield LimitedFiles(folder)
 
 
-DISKS: list[Callable[[Path], AbstractContextManager[Disk]]] = [limited_files, *([small_disk] if can_mount() else [])]
+every_disk = pytest.mark.parametrize(
+    "make_disk",
+    [pytest.param(limited_files, id="limit"), pytest.param(small_disk, id="mount", marks=pytest.mark.needs("mount"))],
+)
 """What a test of a full disk runs on: everywhere the limit, and a file system of its own where one can be mounted."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain.refusals import Reason
-from tests.faults.disks import DISKS, Disk, LimitedFiles, SmallDisk
+from tests.faults.disks import Disk, LimitedFiles, SmallDisk, every_disk
 from tests.faults.program import until
 from tests.faults.promises import rows
 from tests.faults.siege import siege
@@ -20,7 +20,6 @@ from worker.checkpoints import CheckpointName
 
 MakeDisk = Callable[[Path], AbstractContextManager[Disk]]
 INTENT = json.dumps({"pad": "x" * 2_000})
-every_disk = pytest.mark.parametrize("make_disk", DISKS, ids=lambda make: make.__name__)
 
 
 @every_disk

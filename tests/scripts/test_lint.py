@@ -81,6 +81,7 @@ def test_a_stale_generated_file_is_found(proto: Path, tmp_path: Path) -> None:
     assert "make generate" in stale.stderr
 
 
+@pytest.mark.needs("git")
 @pytest.mark.parametrize(
     ("line", "what"),
     [
@@ -102,6 +103,7 @@ def test_the_tree_check_finds_what_must_not_be_committed(tmp_path: Path, line: s
     assert what in result.stdout
 
 
+@pytest.mark.needs("git")
 def test_the_tree_check_finds_long_modules(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     (tmp_path / "long.py").write_text("x = 1\n" * 451)

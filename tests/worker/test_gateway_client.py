@@ -127,6 +127,7 @@ async def test_a_cancelled_wait_takes_nothing_from_the_queue(gateway: ScriptedGa
     assert lease.task_id == "po-1"
 
 
+@pytest.mark.needs("openssl")
 async def test_over_tls_with_a_client_certificate(gateway: ScriptedGateway, tmp_path: Path) -> None:
     key, certificate = await self_signed(tmp_path)
     server = grpc.aio.server()
@@ -164,6 +165,7 @@ async def self_signed(folder: Path) -> tuple[Path, Path]:
     return key, certificate
 
 
+@pytest.mark.needs("openssl")
 async def test_ends_that_do_not_agree_about_tls_are_told_what_to_look_at(
     gateway: ScriptedGateway, tmp_path: Path
 ) -> None:

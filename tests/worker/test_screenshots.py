@@ -16,9 +16,7 @@ from worker.site.seam import Page
 
 PAGE = "<!DOCTYPE html><html><body><h1>ご注文内容の確認</h1><p>12,800円</p></body></html>".encode()
 
-needs_browser = pytest.mark.skipif(
-    find_chromium() is None or not screenshots.PLAYWRIGHT_INSTALLED, reason="Chromium or Playwright is not installed"
-)
+needs_browser = pytest.mark.needs("chromium")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -47,7 +45,7 @@ def running_browsers() -> set[psutil.Process]:
     return browsers
 
 
-@needs_browser
+@pytest.mark.needs("chromium", "fonts")
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_page_becomes_a_picture_with_its_text(camera: Screenshots) -> None:
     png = await camera.capture(PAGE, "http://shop.example/order/confirm")
@@ -173,8 +171,10 @@ async def test_too_slow_is_no_picture(caplog: pytest.LogCaptureFixture) -> None:
     await hasty.close()
 
 
-async def test_too_large_is_no_picture() -> None:
-    shots = Screenshots()
+async def test_too_large_is_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too large is turned away before a browser is looked for."""
+    monkeypatch.setattr(screenshots, "PLAYWRIGHT_INSTALLED", True)
+    shots = Screenshots(executable="/usr/bin/true")
     assert await shots.capture(b"x" * (screenshots.MAX_HTML_BYTES + 1), "") is None
     assert "larger than" in (shots.unavailable_reason or "")
 

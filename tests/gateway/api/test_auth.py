@@ -338,6 +338,7 @@ async def health_over_tls(port: int, folder: Path, ca: str, client: str | None =
     return "OK"
 
 
+@pytest.mark.needs("openssl")
 async def test_tls_serves_those_who_trust_its_ca_and_nobody_in_plain_text(certificates: Path) -> None:
     files = {"gateway_tls_cert": certificates / "server.pem", "gateway_tls_key": certificates / "server.key"}
     async with running_gateway(certificates, api_token="api-token-1", **files) as running:
@@ -348,6 +349,7 @@ async def test_tls_serves_those_who_trust_its_ca_and_nobody_in_plain_text(certif
         assert plain.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
+@pytest.mark.needs("openssl")
 async def test_mutual_tls_serves_those_who_show_a_certificate_of_the_ca(certificates: Path) -> None:
     files = {
         "gateway_tls_cert": certificates / "server.pem",

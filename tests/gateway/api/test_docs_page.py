@@ -9,7 +9,7 @@ from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.rest_api import rest_client, submit
 from worker.screenshots import find_chromium
 
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
+pytestmark = pytest.mark.needs("chromium")
 
 ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage"]
 

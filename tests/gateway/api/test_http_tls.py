@@ -15,6 +15,8 @@ from tests.gateway.support.process import gateway_process
 
 __all__ = ["certificates"]
 
+pytestmark = pytest.mark.needs("openssl")
+
 
 def files_of(folder: Path, **more: Path) -> dict[str, Path]:
     return {"gateway_tls_cert": folder / "server.pem", "gateway_tls_key": folder / "server.key"} | more

@@ -7,7 +7,6 @@ shorter, in the same proportion.
 import asyncio
 import os
 import re
-import shutil
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,11 +23,11 @@ from tests.gateway.api.test_auth import certificates
 from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 from tests.gateway.support.rest_api import data_of, envelope_of, lease, post, submit
+from tests.optional_parts import where_is
 
 __all__ = ["certificates"]
 
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/opt/homebrew/bin")
-pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+pytestmark = pytest.mark.needs("nginx", "openssl")
 
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "nginx.conf"
 FASTER = 10
@@ -62,10 +61,11 @@ def configuration(folder: Path, gateway: RunningGateway, port: int) -> str:
 @asynccontextmanager
 async def nginx(folder: Path, gateway: RunningGateway) -> AsyncIterator[int]:
     """Run nginx before a gateway; gives its port."""
-    assert NGINX is not None
+    program = where_is("nginx")
+    assert program is not None
     port = free_port()
     (folder / "nginx.conf").write_text(configuration(folder, gateway, port))
-    process = await asyncio.create_subprocess_exec(NGINX, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf")
+    process = await asyncio.create_subprocess_exec(program, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf")
     try:
         async with asyncio.timeout(10):
             while True:

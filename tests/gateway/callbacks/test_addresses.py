@@ -231,6 +231,7 @@ async def test_localhost_is_looked_up() -> None:
     assert "127.0.0.1" in await Resolver()("localhost", 80)
 
 
+@pytest.mark.needs("openssl")
 async def test_the_certificate_is_judged_for_the_host_that_the_url_names(tmp_path: Path) -> None:
     server, client = certificates(tmp_path, "upstream.internal")
 

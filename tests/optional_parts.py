@@ -1,0 +1,124 @@
+"""What a test may need beyond Python and make, how it says so, and how all of it is hidden.
+
+A test names its parts: `@pytest.mark.needs("chromium", "fonts")`. Where one is missing it is skipped and says why; with
+CI=true it fails instead. HIDE_OPTIONAL=1 makes every part missing, in CI too, so that the suite runs as a newcomer has
+it: a test that uses a part without naming it fails then.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+BESIDE_THE_PATH = ("/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin")
+"""Where servers lie that are on the PATH of root alone."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something optional. `missing`: what is said where it is not there. `programs`: what hiding takes off the PATH."""
+
+    missing: str
+    is_there: Callable[[], bool]
+    programs: tuple[str, ...] = ()
+
+
+def where_is(program: str) -> str | None:
+    """The path of a program; None where it is missing or hidden."""
+    beside = () if are_hidden() else BESIDE_THE_PATH
+    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *beside)))
+
+
+def _program(name: str) -> Part:
+    return Part(f"there is no {name} on this machine", lambda: where_is(name) is not None, (name,))
+
+
+def _has_chromium() -> bool:
+    from worker.screenshots import PLAYWRIGHT_INSTALLED, find_chromium  # noqa: PLC0415 - Playwright takes its time
+
+    return PLAYWRIGHT_INSTALLED and find_chromium() is not None
+
+
+def _has_japanese_font() -> bool:
+    if where_is("fc-list") is None:
+        return False
+    fonts = subprocess.run(["fc-list", ":lang=ja"], capture_output=True, text=True, check=False)
+    return fonts.returncode == 0 and fonts.stdout != ""
+
+
+def _may_mount() -> bool:
+    from tests.faults.disks import can_mount  # noqa: PLC0415 - it mounts, so only where a test asks
+
+    return can_mount()
+
+
+PARTS = {
+    "chromium": Part(
+        "Chromium or Playwright is not installed",
+        _has_chromium,
+        ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    ),
+    "fonts": Part("no Japanese font is installed", _has_japanese_font, ("fc-list",)),
+    "git": _program("git"),
+    "mount": Part("this account may not mount a file system", _may_mount),
+    "nginx": _program("nginx"),
+    "openssl": _program("openssl"),
+    "systemd": Part("there is no systemd here", lambda: where_is("systemd-analyze") is not None, ("systemd-analyze",)),
+}
+
+
+def are_hidden() -> bool:
+    """Whether every part counts as missing."""
+    return os.environ.get("HIDE_OPTIONAL", "") not in {"", "0"}
+
+
+@cache
+def _is_there(name: str) -> bool:
+    return PARTS[name].is_there()
+
+
+def _missing(name: str) -> str | None:
+    if are_hidden():
+        return f"{name} is hidden by HIDE_OPTIONAL"
+    return None if _is_there(name) else PARTS[name].missing
+
+
+def missing_for(item: pytest.Item) -> str | None:
+    """Why a test cannot run here; None if it can. Raises UsageError where it names a part that nobody knows."""
+    names = [name for mark in item.iter_markers("needs") for name in mark.args]
+    if unknown := sorted(set(names) - PARTS.keys()):
+        raise pytest.UsageError(f"{item.nodeid} needs {', '.join(unknown)}; known are {', '.join(sorted(PARTS))}")
+    return "; ".join(reason for name in dict.fromkeys(names) if (reason := _missing(name))) or None
+
+
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Take the optional programs off the PATH of this process and of all that it starts."""
+    programs = {program for part in PARTS.values() for program in part.programs}
+    path = os.environ.get("PATH", os.defpath)
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="path-") as mirrors:
+        folders = [
+            _without(programs, Path(folder), Path(mirrors) / str(number))
+            for number, folder in enumerate(path.split(os.pathsep))
+        ]
+        patch.setenv("PATH", os.pathsep.join(folders))
+        patch.setattr("worker.screenshots.KNOWN_PATHS", ())
+        yield
+
+
+def _without(programs: set[str], folder: Path, mirror: Path) -> str:
+    """A folder with what this one has but these programs; the folder itself where it has none of them."""
+    if not any((folder / program).exists() for program in programs):
+        return str(folder)
+    mirror.mkdir()
+    for program in folder.iterdir():
+        if program.name not in programs:
+            (mirror / program.name).symlink_to(program)
+    return str(mirror)
