@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from ordergateway.v1 import orders_pb2
 
+from command_line.exits import CommandError
 from gateway.cli.connection import connected
-from gateway.cli.exits import CommandError
 from tests.worker.conftest import make_settings
 from tests.worker.recording_proxy import RecordingProxy
 from tests.worker.running_shop import RunningShop, running_shop
