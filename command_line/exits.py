@@ -34,7 +34,7 @@ MEANINGS: Final = {
     Exit.NEEDS_HUMAN: "reclaim: the task ended as needs_human, a person must look",
     Exit.FAILED: "reclaim: the task failed, nothing was bought",
     Exit.INTERRUPTED: "reclaim: the worker or the lease ended on the way",
-    Exit.STILL_WAITING: "reclaim: not over yet when --wait was up",
+    Exit.STILL_WAITING: "not over yet when --wait was up",
 }
 
 

@@ -48,12 +48,15 @@ _CREDENTIALS = {
     grpc.StatusCode.UNAUTHENTICATED: errors_pb2.ERROR_REASON_UNAUTHENTICATED,
     grpc.StatusCode.PERMISSION_DENIED: errors_pb2.ERROR_REASON_PERMISSION_DENIED,
 }
+_NO_GRPC_PORT = "that is the gateway's HTTP port, or something else; gRPC has one of its own, 31110 unless set"
 # What grpc says where the two ends do not agree about TLS, and what to look at.
 _TLS_HINTS = {
     "WRONG_VERSION_NUMBER": "is TLS on at the gateway? grpcs:// asks for it, grpc:// does not",
     "CERTIFICATE_VERIFY_FAILED": "the gateway's certificate is not trusted here, see RAKUTEN_GATEWAY_CA",
     "Hostname Verification Check failed": "the gateway's certificate is for another name",
     "Socket closed": "if TLS is on at the gateway, its address begins with grpcs://",
+    "http1.x server": _NO_GRPC_PORT,
+    "missing selected ALPN": _NO_GRPC_PORT,
 }
 _Answer = TypeVar("_Answer", bound=Message)
 

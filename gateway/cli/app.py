@@ -7,7 +7,7 @@ import typer
 
 from command_line.output import standard_output
 from command_line.program import Program
-from gateway.cli import backup, config, decide, dispatch, look, queries, receivers, serve, tasks
+from gateway.cli import backup, catalog, config, decide, dispatch, look, queries, receivers, serve, tasks
 from gateway.cli.exits import EPILOG
 
 app = typer.Typer(
@@ -37,7 +37,7 @@ def _options(
     """Take options that stand before a command."""
 
 
-for part in (serve, look, tasks, decide, dispatch, queries, receivers, backup, config):
+for part in (serve, look, tasks, decide, dispatch, queries, catalog, receivers, backup, config):
     part.add_to(app)
 
 

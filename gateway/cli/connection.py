@@ -16,6 +16,7 @@ from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
 from command_line.exits import CommandError, Exit
 from gateway.cli.advice import commands
+from gateway.cli.diagnosis import why_unreachable
 from gateway.cli.settings import CommandSettings, Target, load_command_settings
 from gateway.settings import SettingsError
 
@@ -110,12 +111,10 @@ def _read(path: Path | None) -> bytes | None:
 def _told(error: Any, target: Target, task_id: str) -> CommandError:
     code: grpc.StatusCode = error.code()
     detail = _detail(error)
-    if detail is None and code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
-        said = "does not answer" if code is grpc.StatusCode.DEADLINE_EXCEEDED else "cannot be reached"
-        line = (
-            f"the gateway at {target.address} {said}; is it running there, and is this its "
-            "gRPC port (31110 unless set, not the HTTP port)? Name another with --gateway"
-        )
+    if detail is None and code is grpc.StatusCode.UNAVAILABLE:
+        return CommandError(why_unreachable(target, str(error.details())), Exit.UNREACHABLE)
+    if detail is None and code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        line = f"the gateway at {target.address} does not answer; is it running there, and is this its gRPC port?"
         return CommandError(line, Exit.UNREACHABLE)
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return CommandError(f"the gateway at {target.address} does not offer this; it may be an older one", Exit.FAULT)

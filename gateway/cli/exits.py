@@ -13,6 +13,7 @@ CODES: Final = (
     Exit.NOT_FOUND,
     Exit.UNREACHABLE,
     Exit.DENIED,
+    Exit.STILL_WAITING,
 )
 
 EPILOG: Final = epilog(CODES)

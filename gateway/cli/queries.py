@@ -1,25 +1,28 @@
-"""`order-gateway queries` and `order-gateway catalog`: what was read from the account."""
+"""`order-gateway queries`: have a worker look at the account on the site, and see what it found."""
 
+import json
 from typing import Annotated
 
+import grpc
 import typer
-from ordergateway.v1 import account_queries_pb2, catalog_pb2, orders_pb2
+from ordergateway.v1 import account_queries_pb2, orders_pb2
 
+from command_line.exits import CommandError, Exit
+from command_line.output import say
 from command_line.tables import print_fields, print_table
-from gateway.cli.connection import connected
+from gateway.cli.connection import Client, connected
 from gateway.cli.exits import EPILOG
-from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption
+from gateway.cli.options import GatewayOption, JsonOption, LimitOption
 from gateway.cli.output import as_json, list_as_json, print_json, when, word
+from gateway.cli.query_result import print_result
 from gateway.domain.queries import QueryKind, QueryStatus
 
-queries = typer.Typer(help="Look at account queries.", no_args_is_help=True)
-catalog = typer.Typer(help="Look at the order catalogue, and compare it with the tasks.", no_args_is_help=True)
+queries = typer.Typer(help="Have the account looked at on the site, and see what was found.", no_args_is_help=True)
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     app.add_typer(queries, name="queries", epilog=EPILOG)
-    app.add_typer(catalog, name="catalog", epilog=EPILOG)
 
 
 @queries.command("list")
@@ -62,6 +65,92 @@ def list_queries(
 
 
 @queries.command()
+def submit(  # noqa: PLR0913, PLR0917 - each is an option of the command
+    kind: Annotated[QueryKind, typer.Argument(metavar="KIND", help="What to read: order_list or order_detail.")],
+    task: Annotated[
+        str, typer.Option("--task", help="Look for this task: its site, its order number, back to when it was filed.")
+    ] = "",
+    order_number: Annotated[
+        str | None, typer.Option("--order-number", help="order_detail: the site's number of the order.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="order_list: read back to here, as in 2026-11-29T00:00:00Z."),
+    ] = None,
+    max_pages: Annotated[
+        int | None, typer.Option("--max-pages", min=1, max=20, help="order_list: read at most so many pages.")
+    ] = None,
+    site: Annotated[str, typer.Option("--site", help="The site; without it the task's, else rakuten.")] = "",
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="Seconds to wait for the result; 0: file the query and go.")
+    ] = 60,
+    gateway: GatewayOption = None,
+    as_json_: JsonOption = False,
+) -> None:
+    """Have a worker read the account's order list, or one order, on the site, and show what it found.
+
+    Reading has no side effect: this is safe at any time, also while dispatch is paused. A worker that can read the site
+    must be running; it takes the query when no order holds the account.
+    """
+    with connected(gateway) as client:
+        if task:
+            found_task = client.call(client.orders.GetOrder, orders_pb2.GetOrderRequest(task_id=task)).task
+            site = site or found_task.site
+            if kind is QueryKind.ORDER_DETAIL:
+                order_number = order_number or _number_of(found_task)
+            else:
+                since = since or found_task.created_at.ToJsonString()
+        request = account_queries_pb2.SubmitQueryRequest(
+            site=site,
+            kind=account_queries_pb2.QueryKind.Value(f"QUERY_KIND_{kind.name}"),
+            params_json=json.dumps(_params(kind, order_number, since, max_pages)),
+        )
+        filed = client.call(client.queries.SubmitQuery, request)
+        found = _ended(client, filed.query_id, wait) if wait else None
+    if found is not None:
+        _print_query(found, as_json_)
+        _end_as(found)
+    elif as_json_:
+        print_json(as_json(filed))
+    else:
+        say(f"query {filed.query_id} is filed; {_show(filed.query_id)} shows what was found")
+
+
+def _number_of(task: orders_pb2.Task) -> str | None:
+    """The order number that was told of a task last; None where none was."""
+    return next((report.site_order_id for report in reversed(task.reports) if report.site_order_id), None)
+
+
+def _end_as(found: account_queries_pb2.Query) -> None:
+    if found.status in (account_queries_pb2.QUERY_STATUS_FAILED, account_queries_pb2.QUERY_STATUS_EXPIRED):
+        raise CommandError(f"nothing was read: {found.error.message}", Exit.FAULT)
+    if found.status != account_queries_pb2.QUERY_STATUS_SUCCEEDED:
+        lacking = "no worker has taken it yet" if not found.attempts else "it is not answered yet"
+        raise CommandError(f"{lacking}; {_show(found.query_id)} shows what was found", Exit.STILL_WAITING)
+
+
+def _show(query_id: str) -> str:
+    return f"`order-gateway queries show {query_id}`"
+
+
+def _params(
+    kind: QueryKind, order_number: str | None, since: str | None, max_pages: int | None
+) -> dict[str, str | int]:
+    """What the contract takes for this kind. Raises CommandError for what belongs to the other one."""
+    of_list = {"since": since, "max_pages": max_pages}
+    of_detail = {"order_number": order_number}
+    wanted, other = (of_list, of_detail) if kind is QueryKind.ORDER_LIST else (of_detail, of_list)
+    if any(value is not None for value in other.values()):
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in other)
+        raise CommandError(f"{names}: not for {kind}", Exit.USAGE)
+    if kind is QueryKind.ORDER_DETAIL and not order_number:
+        raise CommandError(
+            "--order-number: is required for order_detail (a task whose number nobody told has none)", Exit.USAGE
+        )
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+@queries.command()
 def show(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The query's query_id.")],
     gateway: GatewayOption = None,
@@ -71,6 +160,23 @@ def show(
     request = account_queries_pb2.GetQueryRequest(query_id=query)
     with connected(gateway) as client:
         found = client.call(client.queries.GetQuery, request).query
+    _print_query(found, as_json_)
+
+
+def _ended(client: Client, query_id: str, seconds: float) -> account_queries_pb2.Query:
+    """The query when it has ended, or as it is when `seconds` have passed."""
+    request = account_queries_pb2.WatchQueryRequest(query_id=query_id)
+    watch = client.queries.WatchQuery(request, metadata=client.metadata, timeout=seconds)
+    try:
+        for _ in watch:
+            pass
+    except grpc.RpcError as error:
+        if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
+            raise
+    return client.call(client.queries.GetQuery, account_queries_pb2.GetQueryRequest(query_id=query_id)).query
+
+
+def _print_query(found: account_queries_pb2.Query, as_json_: bool) -> None:
     if as_json_:
         print_json(as_json(found))
         return
@@ -88,84 +194,7 @@ def show(
             ("completed", when(found, "completed_at")),
             ("params", found.params_json),
             ("error", f"{found.error.code} {found.error.message}" if found.HasField("error") else ""),
-            ("result", found.result_json),
         )
     )
-
-
-@catalog.command("list")
-def list_orders(
-    site: SiteOption = "", limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: JsonOption = False
-) -> None:
-    """List the account's orders as the site showed them, the latest seen first."""
-    request = catalog_pb2.ListCatalogOrdersRequest(site=site)
-    with connected(gateway) as client:
-        found = client.pages(client.catalog.ListCatalogOrders, request, "orders", limit)
-    if as_json_:
-        list_as_json("orders", found)
-        return
-    print_table(
-        ("site", "order number", "shop", "ordered", "delivery", "order", "last seen"),
-        (
-            (
-                order.site,
-                order.order_number,
-                order.shop_name,
-                when(order, "order_date"),
-                order.delivery_status,
-                word(orders_pb2.OrderState, order.order_state),
-                when(order, "last_seen_at"),
-            )
-            for order in found
-        ),
-        "the catalogue is empty",
-    )
-
-
-@catalog.command()
-def discover(site: SiteOption = "", gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
-    """Have a worker read the site's order list into the catalogue now, instead of at the next interval.
-
-    It files an account query for it, which `order-gateway queries show` shows; while one is under way, no second
-    is filed.
-    """
-    with connected(gateway) as client:
-        done = client.call(client.catalog.Discover, catalog_pb2.DiscoverRequest(site=site))
-    if as_json_:
-        print_json(as_json(done))
-        return
-    print_fields(
-        (
-            ("query", done.query_id),
-            ("status", word(account_queries_pb2.QueryStatus, done.status)),
-            ("filed", "now" if done.created else "before; it is still under way"),
-        )
-    )
-
-
-@catalog.command()
-def discrepancies(
-    site: SiteOption = "", limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: JsonOption = False
-) -> None:
-    """List where tasks and the site's order list do not agree."""
-    request = catalog_pb2.ListDiscrepanciesRequest(site=site)
-    with connected(gateway) as client:
-        found = client.pages(client.catalog.ListDiscrepancies, request, "discrepancies", limit)
-    if as_json_:
-        list_as_json("discrepancies", found)
-        return
-    print_table(
-        ("kind", "site", "order number", "task", "found", "explanation"),
-        (
-            (
-                word(catalog_pb2.DiscrepancyKind, item.kind),
-                item.site,
-                item.order_number,
-                item.task_id,
-                when(item, "found_at"),
-                item.explanation,
-            )
-            for item in found
-        ),
-        "tasks and sites agree",
-    )
+    if found.HasField("result_json"):
+        print_result(json.loads(found.result_json))

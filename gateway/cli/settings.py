@@ -34,8 +34,9 @@ class Target:
             raise ValueError("must look like grpc://host:port or grpcs://host:port")
         self.tls = _TLS[parts.scheme]
         self.host = parts.hostname
+        self.port = _DEFAULT_PORT if parts.port is None else parts.port
         host = f"[{self.host}]" if ":" in self.host else self.host
-        self.address = f"{host}:{_DEFAULT_PORT if parts.port is None else parts.port}"
+        self.address = f"{host}:{self.port}"
 
 
 class CommandSettings(BaseSettings):

@@ -208,6 +208,7 @@ async def test_check_says_in_words_what_is_wrong_between_worker_and_gateway(benc
         ({}, Exit.DENIED, "does not accept the token, check RAKUTEN_WORKER_TOKEN"),
         ({"RAKUTEN_ORDER_GATEWAY_URL": "grpc://127.0.0.1:1"}, Exit.UNREACHABLE, "gateway at 127.0.0.1:1 cannot be"),
         ({"RAKUTEN_ORDER_GATEWAY_URL": f"grpcs://{bench.target}"}, Exit.UNREACHABLE, "is TLS on at the gateway?"),
+        ({"RAKUTEN_ORDER_GATEWAY_URL": bench.shop.url.replace("http", "grpc")}, Exit.UNREACHABLE, "HTTP port"),
     ):
         code, output, errors = await call(bench, "check", **settings)
         assert (code, output) == (ends, ""), errors
