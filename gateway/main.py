@@ -142,7 +142,7 @@ async def run_gateway(
             metrics_routes(lambda: metrics.page(store, lambda: admission.waiters), CONTENT_TYPE),
         ]
         server = GrpcServer(services, admission, tracing.interceptors())
-        application = http_app(services, routers, admission, settings.max_body_bytes)
+        application = http_app(services, routers, admission, settings.max_body_bytes, settings.sites[0])
         http = HttpServer(tracing.traced(application), STOP_SECONDS)
         await _listen(settings, server, http, certificates)
         background = [asyncio.create_task(work) for work in (desk.run(), query_desk.run(), *map(run_sweep, sweeps))]

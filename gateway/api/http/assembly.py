@@ -11,10 +11,12 @@ from gateway.api.rest.app import rest_app
 from gateway.api.services import Services
 
 
-def http_app(services: Services, routers: Sequence[APIRouter], admission: Admission, max_body_bytes: int) -> HttpApp:
-    """Make the one application: `services` over Connect, `routers` as the REST facade."""
+def http_app(
+    services: Services, routers: Sequence[APIRouter], admission: Admission, max_body_bytes: int, site: str
+) -> HttpApp:
+    """Make the one application: `services` over Connect, `routers` as the REST facade, whose examples name `site`."""
     return HttpApp(
-        rest_app(routers, admission, max_body_bytes),
+        rest_app(routers, admission, max_body_bytes, site),
         connect_apps(services, admission, max_body_bytes),
         open_to_all=admission.is_open,
     )

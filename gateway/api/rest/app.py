@@ -35,8 +35,8 @@ _PAGES: Final = {
 _BASIC: Final = "basic "
 
 
-def rest_app(routers: Sequence[APIRouter], admission: Admission, max_body_bytes: int) -> FastAPI:
-    """Make the application."""
+def rest_app(routers: Sequence[APIRouter], admission: Admission, max_body_bytes: int, site: str) -> FastAPI:
+    """Make the application. The examples of its document name `site`, so that they can be sent as they stand."""
     app = FastAPI(
         title="order-gateway",
         version=version("order-gateway"),
@@ -53,7 +53,7 @@ def rest_app(routers: Sequence[APIRouter], admission: Admission, max_body_bytes:
     for router in routers:
         app.include_router(router)
     # Made on first demand: it takes longer than all the rest of the start.
-    document = cache(lambda: dump(openapi(app)).encode())
+    document = cache(lambda: dump(openapi(app, site)).encode())
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi_json(request: Request) -> Response:
@@ -72,7 +72,7 @@ def rest_app(routers: Sequence[APIRouter], admission: Admission, max_body_bytes:
     return app
 
 
-def openapi(app: FastAPI) -> dict[str, Any]:
+def openapi(app: FastAPI, site: str) -> dict[str, Any]:
     """Return the OpenAPI document of the documented contract."""
     document = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
@@ -81,6 +81,11 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     document["security"] = [{"token": []}]
     for path in ("/livez", "/readyz"):
         document["paths"][path]["get"]["security"] = []
+    for schema in document["components"]["schemas"].values():
+        if "examples" in schema.get("properties", {}).get("site", {}):
+            schema["properties"]["site"]["examples"] = [site]
+        for example in schema.get("examples", ()):
+            example["site"] = site
     return document
 
 

@@ -6,7 +6,7 @@ the same as on every transport. Unknown fields are ignored.
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from gateway.domain.states import OrderState, Placement, TaskStatus
 
@@ -24,11 +24,16 @@ TaskId = Annotated[
 WorkerId = Annotated[
     str, Field(description="1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit.", examples=["local-01"])
 ]
+_INTENT: dict[str, JsonValue] = {
+    "item_url": "https://item.rakuten.co.jp/shop/code/",
+    "quantity": 1,
+    "max_total_yen": 30000,
+}
 Intent = Annotated[
     dict[str, Any],
     Field(
         description="Passed through value for value; the worker defines its structure.",
-        examples=[{"item_url": "https://item.rakuten.co.jp/shop/code/", "quantity": 1, "max_total_yen": 30000}],
+        examples=[_INTENT],
     ),
 ]
 
@@ -59,6 +64,10 @@ class StrictBody(BaseModel):
 
 class Submit(StrictBody):
     """What to buy."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"task_id": "po-20260727-0001", "site": "rakuten", "intent": _INTENT}]}
+    )
 
     task_id: TaskId | None = Field(
         None, description="Send your own: without one a lost answer must not be retried. Else the gateway makes one."

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.api.rest.models import StrictBody, Time, WorkerId
 from gateway.domain.catalog import DiscrepancyKind
@@ -28,6 +28,10 @@ Params = Annotated[
 
 class SubmitQuery(StrictBody):
     """What to read."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"site": "rakuten", "kind": "order_list", "params": {"max_pages": 3}}]}
+    )
 
     query_id: QueryId | None = Field(None, description="Else the gateway makes one.")
     site: str | None = Field(None, description="Absent: `rakuten`.", examples=["rakuten"])

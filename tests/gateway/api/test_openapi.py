@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
 from scripts.openapi import served_document
+from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.in_thread import gateway_in_thread
-from tests.gateway.support.rest_api import envelope_of
+from tests.gateway.support.rest_api import envelope_of, rest_client
 
 COPY = Path(__file__).parents[3] / "docs" / "openapi.json"
 
@@ -36,6 +37,17 @@ def test_every_operation_is_described_and_every_field_of_a_body_has_its_meaning(
     assert schemas["Submit"]["properties"]["intent"]["examples"]
     assert schemas["Report"]["properties"]["pay_deadline"]["description"]
     assert schemas["Failure"]["properties"]["code"]["description"]
+
+
+async def test_the_examples_of_the_bodies_can_be_sent_as_they_stand_to_a_gateway_of_any_site(tmp_path: Path) -> None:
+    async with running_gateway(tmp_path, sites=("sandbox",)) as gateway, rest_client(gateway.http_port) as client:
+        schemas = (await client.get("/openapi.json")).json()["components"]["schemas"]
+        for path, schema in (("/api/orders", "Submit"), ("/api/account/queries", "SubmitQuery")):
+            (example,) = schemas[schema]["examples"]
+            answer = await client.post(path, json=example)
+            assert answer.json()["data"]["created"], answer.text
+    assert schemas["Submit"]["examples"][0]["task_id"], "without one a lost answer could not be asked for again"
+    assert schemas["Submit"]["properties"]["site"]["examples"] == ["sandbox"]
 
 
 @pytest.fixture(scope="module")

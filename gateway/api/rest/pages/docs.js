@@ -2,6 +2,13 @@
 // Lists the operations of /openapi.json and sends what the reader fills in. Everything is set as text, never as HTML.
 
 const find = (root, selector) => root.querySelector(selector);
+// A page that was opened with credentials in its address hands them on to relative ones, which fetch then refuses.
+function ours(path) {
+  const address = new URL(path, document.baseURI);
+  address.username = "";
+  address.password = "";
+  return address;
+}
 const resolve = (contract, schema) =>
   schema && schema.$ref ? contract.components.schemas[schema.$ref.split("/").pop()] : schema;
 
@@ -73,7 +80,7 @@ async function send(form, path, method, parameters, body) {
   const started = performance.now();
   try {
     const target = `.${path}${query.size ? `?${query}` : ""}`;
-    const answer = await fetch(target, { method: method.toUpperCase(), headers, body: body || undefined });
+    const answer = await fetch(ours(target), { method: method.toUpperCase(), headers, body: body || undefined });
     // The text is shown as it came: parsing it would change large integers.
     shown.textContent = await answer.text();
     shown.hidden = false;
@@ -85,11 +92,8 @@ async function send(form, path, method, parameters, body) {
 
 async function main() {
   const main = find(document, "#operations");
-  const answer = await fetch("./openapi.json");
-  if (!answer.ok) {
-    find(document, "#state").textContent = `The contract cannot be read: HTTP ${answer.status}`;
-    return;
-  }
+  const answer = await fetch(ours("./openapi.json"));
+  if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
   const contract = await answer.json();
   find(document, "#description").textContent = contract.info.description;
   main.replaceChildren();
@@ -107,4 +111,6 @@ async function main() {
   }
 }
 
-main();
+main().catch((error) => {
+  find(document, "#operations").textContent = `The contract cannot be read: ${error.message}`;
+});
