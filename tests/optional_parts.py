@@ -59,6 +59,12 @@ def _may_mount() -> bool:
     return can_mount()
 
 
+def _may_make_a_machine() -> bool:
+    from tests.deploy.machine import can_make_a_machine  # noqa: PLC0415 - as for mounting
+
+    return can_make_a_machine()
+
+
 PARTS = {
     "chromium": Part(
         "Chromium or Playwright is not installed",
@@ -67,6 +73,7 @@ PARTS = {
     ),
     "fonts": Part("no Japanese font is installed", _has_japanese_font, ("fc-list",)),
     "git": _program("git"),
+    "machine": Part("a machine of its own takes root, namespaces, and the programs of a server", _may_make_a_machine),
     "mount": Part("this account may not mount a file system", _may_mount),
     "nginx": _program("nginx"),
     "openssl": _program("openssl"),

@@ -18,6 +18,7 @@ from rich.text import Text
 from command_line.exits import CommandError, Exit, epilog
 from command_line.output import print_line, say, standard_output
 from command_line.program import Program
+from command_line.service_manager import tell_ready
 from command_line.tables import print_fields, print_table
 from worker.checkup import ask_gateway, effective_settings
 from worker.clock import SystemClock, utc_text
@@ -140,7 +141,7 @@ def run() -> None:
 async def _run(settings: WorkerSettings) -> None:
     stop = asyncio.Event()
     stop_on_signals(stop)
-    await run_worker(settings, stop=stop)
+    await run_worker(settings, stop=stop, on_ready=tell_ready)
 
 
 def stop_on_signals(stop: asyncio.Event) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import ssl
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 
 import httpx
@@ -47,6 +48,7 @@ async def run_worker(
     stop: asyncio.Event,
     checkpoint: Checkpoint = no_checkpoint,
     on_event: OnEvent = ignore_event,
+    on_ready: Callable[[], None] = lambda: None,
     clock: Clock | None = None,
     entropy: Entropy | None = None,
     tracing: Tracing | None = None,
@@ -154,6 +156,7 @@ async def run_worker(
             stack.push_async_callback(metrics.close)
             metrics.start()
         await outbox.start()
+        on_ready()
         await _run_until_stopped(loop, queries, monitor, stop)
         log.info("worker stopped", extra={"worker_id": settings.worker_id})
 

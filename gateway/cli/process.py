@@ -10,6 +10,7 @@ import typer
 import uvloop
 
 from command_line.exits import CommandError, Exit
+from command_line.service_manager import tell_ready
 from gateway.cli.strays import stray_settings
 from gateway.logs import set_up_logs
 from gateway.main import FatalStoreError, Ports, run_gateway
@@ -58,5 +59,6 @@ async def _serve(settings: Settings) -> None:
 
 
 def _tell_ports(ports: Ports) -> None:
+    tell_ready()
     typer.echo(f"order-gateway: gRPC on port {ports.grpc}")
     typer.echo(f"order-gateway: HTTP on port {ports.http}")

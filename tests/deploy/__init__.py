@@ -1,1 +1,1 @@
-"""The files in deploy/: units that systemd takes, steps of the container that work."""
+"""The files in deploy/: units that systemd takes, and the pages that lead to them followed as printed."""

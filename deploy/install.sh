@@ -1,0 +1,45 @@
+#!/bin/sh
+# Installs one part on this machine, as root, from the folder /opt/order-gateway: programs, user, settings, units, and a
+# command of the same name for a root shell. Run again after an upgrade; settings that are there are never touched.
+#   sh deploy/install.sh gateway HOST    HOST: the name under which workers and people reach the gateway
+#   sh deploy/install.sh worker HOST
+set -eu
+fail() { printf 'install: %s\n' "$*" >&2; exit 1; }
+
+part=${1:-} host=${2:-}
+case "$part" in gateway | worker) ;; *) fail "say what to install: sh deploy/install.sh gateway HOST (or: worker HOST)" ;; esac
+case "$host" in '' | *[!A-Za-z0-9.-]*) fail "name the gateway's host, such as gateway.example: sh deploy/install.sh $part HOST" ;; esac
+[ "$(id -u)" = 0 ] || fail "run it as root"
+cd "$(dirname "$0")/.."
+[ "$(pwd -P)" = /opt/order-gateway ] || fail "the units expect the project in /opt/order-gateway, and this is $(pwd -P)"
+name=order-$part settings=/etc/order-gateway/$part.env
+
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "'$python' is no Python 3.11 or newer; name one with PYTHON="
+[ -x .venv/bin/python ] || "$python" -m venv .venv
+.venv/bin/pip install --quiet --require-hashes -r requirements/runtime.txt
+.venv/bin/pip install --quiet --no-deps .
+
+# A fixed user: database and journal outlive every process, and the commands of a root shell run as this user, too.
+getent passwd "$name" > /dev/null ||
+    useradd --system --user-group --home-dir "/var/lib/$name" --no-create-home --shell /usr/sbin/nologin "$name"
+install -d -m 0700 -o "$name" -g "$name" "/var/lib/$name"
+install -d -m 0755 /etc/order-gateway
+
+secret() { .venv/bin/python -c 'import secrets; print(secrets.token_urlsafe(32))'; }
+signing_secret() {
+    .venv/bin/python -c 'import base64, secrets; print("whsec_" + base64.b64encode(secrets.token_bytes(32)).decode())'
+}
+if [ ! -e "$settings" ]; then
+    (
+        umask 077
+        sed -e "s|@HOST@|$host|" -e "s|@UPSTREAM@|$(secret)|" -e "s|@WORKER@|$(secret)|" -e "s|@OPERATOR@|$(secret)|" \
+            -e "s|@SIGNING@|$(signing_secret)|" "deploy/$part.env" > "$settings.new"
+        mv "$settings.new" "$settings"
+    )
+fi
+
+install -m 0755 deploy/command.sh "/usr/local/sbin/$name"
+install -m 0644 "deploy/systemd/$name"* /etc/systemd/system/
+systemctl daemon-reload
+printf 'install: %s is installed, its settings are in %s; next: docs/deployment.md\n' "$name" "$settings"
