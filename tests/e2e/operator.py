@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.e2e.parts import COMMANDS, TOKEN, Parts
 
-SECONDS = 40
+SECONDS = 60
 
 
 @dataclass(frozen=True)

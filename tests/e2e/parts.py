@@ -73,7 +73,7 @@ class Parts:
         request = orders_pb2.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=body)
         await self.orders.SubmitOrder(request, metadata=AUTHORIZED, timeout=10)
 
-    async def until(self, *statuses: int, task_id: str = "po-1", seconds: float = 30) -> orders_pb2.Task:
+    async def until(self, *statuses: int, task_id: str = "po-1", seconds: float = 60) -> orders_pb2.Task:
         """The task once it is in one of these statuses."""
         request = orders_pb2.WatchOrderRequest(task_id=task_id)
         async with asyncio.timeout(seconds):
@@ -127,14 +127,14 @@ async def ended(process: asyncio.subprocess.Process) -> int:
         process.send_signal(signal.SIGCONT)
         process.terminate()
         try:
-            await asyncio.wait_for(process.communicate(), 15)
+            await asyncio.wait_for(process.communicate(), 30)
         except TimeoutError:
             process.kill()
     await process.communicate()
     return process.returncode or 0
 
 
-async def passed(process: asyncio.subprocess.Process, checkpoint: str, seconds: float = 20) -> None:
+async def passed(process: asyncio.subprocess.Process, checkpoint: str, seconds: float = 60) -> None:
     """Returns once the crashing worker has printed that checkpoint."""
     assert process.stdout is not None
     async with asyncio.timeout(seconds):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.worker.running_shop import RunningShop, running_shop
 from tests.worker.scripted_gateway import ScriptedGateway, serving
-from tests.worker.virtual import ManualClock
+from tests.worker.virtual import LeapingClock, ManualClock
 from worker.checkpoints import Checkpoint, no_checkpoint
 from worker.journal.journal import Journal
 from worker.journal.records import Wish
@@ -48,6 +48,7 @@ class Bench:
     target: str
     shop: RunningShop
     settings: dict[str, Any] = field(default_factory=dict)
+    clock: LeapingClock = field(default_factory=LeapingClock)
 
     def intent(self, code: str = "sencha-100g", **fields: Any) -> str:
         return json.dumps({"item_url": self.shop.item_url(code)} | fields)
@@ -67,12 +68,12 @@ class Bench:
             | self.settings
             | settings,
         )
-        running = asyncio.create_task(run_worker(wanted, stop=stop, checkpoint=checkpoint))
+        running = asyncio.create_task(run_worker(wanted, stop=stop, clock=self.clock, checkpoint=checkpoint))
         try:
             yield
         finally:
             stop.set()
-            await asyncio.wait_for(running, 15)
+            await asyncio.wait_for(running, 30)
 
     async def execute(self, task_id: str = "po-1", intent_json: str | None = None, **fields: Any) -> Any:
         """Offers one order to a worker and returns its terminal report."""
@@ -102,7 +103,7 @@ class Bench:
                 await asyncio.sleep(0.05)
 
 
-async def eventually(predicate: Callable[[], bool], seconds: float = 10) -> None:
+async def eventually(predicate: Callable[[], bool], seconds: float = 20) -> None:
     """Returns once it is true; for what gives no signal, such as the log."""
     async with asyncio.timeout(seconds):
         while not predicate():  # noqa: ASYNC110 -- the log gives no signal

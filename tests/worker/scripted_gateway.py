@@ -52,7 +52,8 @@ async def lost(context: grpc.aio.ServicerContext) -> None:
 class ScriptedGateway(OrderLeaseServiceServicer):
     """Leases what the test puts into `leases`, grants everything, and keeps what it was told.
 
-    `script` maps a method's name to exceptions, one for each coming call (None: answer as usual).
+    `script` maps a method's name to exceptions, one for each coming call (None: answer as usual). `moments`: when each
+    method was called, by the loop's clock.
     """
 
     ttl: float = 60.0
@@ -66,7 +67,8 @@ class ScriptedGateway(OrderLeaseServiceServicer):
     on_call: Hook | None = None
     ended: dict[str, pb.ReportOrderRequest] = field(default_factory=dict)
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-    started_at: float = 0.0
+    open_streams: int = 0
+    moments: dict[str, list[float]] = field(default_factory=dict)
 
     def lease(self, task_id: str, intent_json: str, *, lease_count: int = 1, **fields: object) -> pb.Lease:
         lease = pb.Lease(
@@ -102,21 +104,22 @@ class ScriptedGateway(OrderLeaseServiceServicer):
         names = [orders_pb2.OrderState.Name(report.state) for report in self.reports(task_id)]
         return [name.removeprefix("ORDER_STATE_").lower() for name in names]
 
-    async def end_of(self, task_id: str, seconds: float = 20) -> pb.ReportOrderRequest:
+    async def end_of(self, task_id: str, seconds: float = 60) -> pb.ReportOrderRequest:
         async with asyncio.timeout(seconds), self.changed:
             await self.changed.wait_for(lambda: task_id in self.ended)
         return self.ended[task_id]
 
-    async def told(self, task_id: str, state: str, seconds: float = 20) -> None:
+    async def told(self, task_id: str, state: str, seconds: float = 60) -> None:
         async with asyncio.timeout(seconds), self.changed:
             await self.changed.wait_for(lambda: state in self.states(task_id))
 
-    async def called(self, method: str, times: int = 1, seconds: float = 20) -> None:
+    async def called(self, method: str, times: int = 1, seconds: float = 60) -> None:
         async with asyncio.timeout(seconds), self.changed:
             await self.changed.wait_for(lambda: len(self.requests(method)) >= times)
 
     async def _called(self, method: str, request: object, context: grpc.aio.ServicerContext) -> None:
         self.calls.append((method, request))
+        self.moments.setdefault(method, []).append(asyncio.get_running_loop().time())
         self.metadata.append({key: str(value) for key, value in context.invocation_metadata() or ()})
         async with self.changed:
             self.changed.notify_all()
@@ -132,16 +135,20 @@ class ScriptedGateway(OrderLeaseServiceServicer):
     async def LeaseOrders(  # noqa: N802
         self, request: pb.LeaseOrdersRequest, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[pb.LeaseOrdersResponse]:
-        await self._called("LeaseOrders", request, context)
-        heartbeat = pb.LeaseOrdersResponse()
-        heartbeat.heartbeat.sent_at.GetCurrentTime()
-        yield heartbeat
+        self.open_streams += 1
         try:
-            async with asyncio.timeout(request.wait.ToNanoseconds() / 1e9):
-                lease = await self.leases.get()
-        except TimeoutError:
-            return
-        yield pb.LeaseOrdersResponse(lease=lease)
+            await self._called("LeaseOrders", request, context)
+            heartbeat = pb.LeaseOrdersResponse()
+            heartbeat.heartbeat.sent_at.GetCurrentTime()
+            yield heartbeat
+            try:
+                async with asyncio.timeout(request.wait.ToNanoseconds() / 1e9):
+                    lease = await self.leases.get()
+            except TimeoutError:
+                return
+            yield pb.LeaseOrdersResponse(lease=lease)
+        finally:
+            self.open_streams -= 1
 
     async def RenewLease(  # noqa: N802
         self, request: pb.RenewLeaseRequest, context: grpc.aio.ServicerContext

@@ -86,7 +86,7 @@ async def test_the_worker_process_listens_nowhere_and_ends_at_sigterm(bench: Ben
         assert [socket for socket in sockets if socket.status == psutil.CONN_ESTABLISHED]
 
         worker.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(worker.wait(), 10) == 0
+        assert await asyncio.wait_for(worker.wait(), 20) == 0
 
 
 async def test_a_stop_in_the_middle_of_an_order_ends_within_ten_seconds(bench: Bench) -> None:
@@ -264,7 +264,7 @@ async def test_the_sandbox_shop_runs_until_it_is_stopped(bench: Bench) -> None:
     line = await asyncio.wait_for(shop.stdout.readline(), 20)
     assert line.startswith(b"sandbox shop: http://127.0.0.1:")
     shop.send_signal(signal.SIGTERM)
-    await asyncio.wait_for(shop.communicate(), 10)
+    await asyncio.wait_for(shop.communicate(), 20)
     assert shop.returncode == 0
 
 

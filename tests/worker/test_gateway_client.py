@@ -10,7 +10,7 @@ import pytest
 from ordergateway.v1 import errors_pb2
 from ordergateway.v1.order_leases_pb2_grpc import add_OrderLeaseServiceServicer_to_server
 
-from tests.worker.conftest import make_settings
+from tests.worker.conftest import eventually, make_settings
 from tests.worker.scripted_gateway import Refusal, ScriptedGateway, serving
 from worker.gateway_client import GatewayClient, open_channel
 from worker.gateway_port import Refused, Unreachable
@@ -120,7 +120,7 @@ async def test_a_cancelled_wait_takes_nothing_from_the_queue(gateway: ScriptedGa
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    await asyncio.sleep(0.05)
+    await eventually(lambda: gateway.open_streams == 0)
     gateway.offer("po-1", "{}")
     lease = await client.lease(["sandbox"], 5)
     assert lease is not None

@@ -1,6 +1,5 @@
 """No permit, no click; one click, whatever becomes of its answer."""
 
-import asyncio
 from typing import Any
 
 import grpc
@@ -55,11 +54,9 @@ async def test_without_a_gateway_to_ask_no_click_is_made(bench: Bench, monkeypat
 
 
 async def test_a_permit_that_ran_out_before_the_click_record_leaves_none(bench: Bench) -> None:
-    bench.gateway.permit_ttl = 0.2
-
     async def dawdle(name: CheckpointName) -> None:
         if name is CheckpointName.PERMITTED:
-            await asyncio.sleep(0.25)
+            bench.clock.leap(bench.gateway.permit_ttl)
 
     bench.gateway.offer("po-1", bench.intent())
     async with bench.worker(dawdle):
@@ -70,11 +67,9 @@ async def test_a_permit_that_ran_out_before_the_click_record_leaves_none(bench: 
 
 
 async def test_a_permit_that_ran_out_after_the_click_record_makes_no_click(bench: Bench) -> None:
-    bench.gateway.permit_ttl = 0.5
-
     async def dawdle(name: CheckpointName) -> None:
         if name is CheckpointName.CLICK_RECORDED:
-            await asyncio.sleep(0.6)
+            bench.clock.leap(bench.gateway.permit_ttl)
 
     bench.gateway.offer("po-1", bench.intent())
     async with bench.worker(dawdle):
@@ -86,11 +81,10 @@ async def test_a_permit_that_ran_out_after_the_click_record_makes_no_click(bench
 
 async def test_a_connection_that_opens_too_late_makes_no_click(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The look before the connection is opened is in time; the one when it stands is not."""
-    bench.gateway.permit_ttl = 0.5
     post_once = SandboxHttp.post_once
 
     async def slowly(http: SandboxHttp, path: str, fields: Any, last_look: LastLook) -> Answer:
-        await asyncio.sleep(0.6)
+        bench.clock.leap(bench.gateway.permit_ttl)
         return await post_once(http, path, fields, last_look)
 
     monkeypatch.setattr(SandboxHttp, "post_once", slowly)
@@ -120,16 +114,11 @@ async def test_a_click_that_the_shop_never_took_needs_a_human(bench: Bench) -> N
 
 
 async def test_a_lease_lost_during_the_click_does_not_break_it_off(bench: Bench) -> None:
-    bench.gateway.ttl = 1.0
-    await bench.shop.control.arm("slow", "submit", seconds=1.5)
-
-    async def refuse_after_permit(name: CheckpointName) -> None:
-        if name is CheckpointName.CLICK_RECORDED:
-            gone = Refusal(grpc.StatusCode.FAILED_PRECONDITION, errors_pb2.ERROR_REASON_LEASE_INVALID)
-            bench.gateway.script["RenewLease"] = [gone] * 100
-
+    await bench.shop.control.arm("slow", "submit", seconds=0.5)
     bench.gateway.offer("po-1", bench.intent())
-    async with bench.worker(refuse_after_permit):
+    async with bench.worker():
+        assert await bench.shop.control.wait(step="submit", requests=1)
+        bench.clock.leap(bench.gateway.ttl)
         await bench.gateway.told("po-1", "ordered")
     counters = await bench.shop.control.counters()
     assert (counters["orders_placed"], counters["payments_made"]) == (1, 0)

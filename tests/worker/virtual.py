@@ -3,6 +3,8 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+from worker.clock import SystemClock
+
 START = datetime(2026, 7, 27, 9, 0, tzinfo=UTC)
 
 
@@ -33,6 +35,23 @@ class ManualClock:
             self._moved.notify_all()
         for _ in range(20):  # lets whoever woke run to its next wait
             await asyncio.sleep(0)
+
+
+class LeapingClock(SystemClock):
+    """The machine's clock, which a test can make leap forward; a sleep goes on as it was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ahead = 0.0
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(seconds=self._ahead)
+
+    def elapsed(self) -> float:
+        return super().elapsed() + self._ahead
+
+    def leap(self, seconds: float) -> None:
+        self._ahead += seconds
 
 
 class CountedEntropy:

@@ -52,16 +52,16 @@ async def test_an_empty_queue_hangs_until_wait_and_ends_ok_without_a_lease(api: 
     clock = asyncio.get_running_loop().time
     begun = clock()
     assert await api.lease(wait=0.7) is None
-    assert 0.7 <= clock() - begun < 3
+    assert 0.7 <= clock() - begun < 20
 
 
 async def test_a_waiting_lease_is_woken_by_a_submission(api: GrpcApi) -> None:
     stream = api.stream(wait=20)
     await heartbeat_of(stream)
     await api.submit()
-    message = await asyncio.wait_for(stream.read(), 5)
+    message = await asyncio.wait_for(stream.read(), 20)
     assert message.lease.task_id == "po-1"  # type: ignore[union-attr]
-    assert (await asyncio.wait_for(stream.code(), 5)).value[0] == 0
+    assert (await asyncio.wait_for(stream.code(), 20)).value[0] == 0
 
 
 async def test_a_waiting_lease_is_woken_by_the_end_of_the_active_task(api: GrpcApi) -> None:
@@ -70,7 +70,7 @@ async def test_a_waiting_lease_is_woken_by_the_end_of_the_active_task(api: GrpcA
     stream = api.stream("w2", wait=20)
     await heartbeat_of(stream)
     await api.report(lease, OrderState.PAID, terminal=True)
-    message = await asyncio.wait_for(stream.read(), 5)
+    message = await asyncio.wait_for(stream.read(), 20)
     assert message.lease.task_id == "po-2"  # type: ignore[union-attr]
 
 

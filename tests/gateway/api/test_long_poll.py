@@ -18,7 +18,7 @@ from tests.gateway.support.in_process import RunningGateway, running_gateway
 from tests.gateway.support.process import GatewayProcess
 from tests.gateway.support.rest_api import data_of, envelope_of, lease, post, rest_client, submit, task
 
-REPETITIONS = 200
+REPETITIONS = 80
 
 
 async def poll(port: int, worker_id: str = "gone", wait: float = 30, path: str = "/api/orders/lease") -> Any:
@@ -36,7 +36,7 @@ def reset(writer: asyncio.StreamWriter) -> None:
 
 async def until_waiting(path: Path, worker_id: str) -> None:
     """Wait until the gateway on this database has begun to serve a worker's poll."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         with closing(sqlite3.connect(path)) as connection:
             seen = "SELECT 1 FROM workers WHERE worker_id = ?"
             while not connection.execute(seen, (worker_id,)).fetchone():  # noqa: ASYNC110 - the row is the signal
@@ -45,7 +45,7 @@ async def until_waiting(path: Path, worker_id: str) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "during"])
 async def test_a_client_that_is_killed_gets_no_lease(process: GatewayProcess, tmp_path: Path, moment: str) -> None:
-    """200 in all, against the program itself: killed right after sending, or while it waits."""
+    """80 in all, against the program itself: killed right after sending, or while it waits."""
     database = tmp_path / "gateway.db"
     tasks = REPETITIONS // 2
     async with rest_client(process.http_port) as client:
@@ -75,7 +75,7 @@ async def test_a_client_that_is_killed_as_a_task_comes_has_it_or_has_it_not(
     possible, and no lease is counted twice.
     """
     async with rest_client(process.http_port) as client:
-        for number in range(60):
+        for number in range(30):
             worker, task_id = f"gone-{number}", f"po-{number}"
             _, writer = await poll(process.http_port, worker)
             await until_waiting(tmp_path / "gateway.db", worker)
@@ -83,12 +83,16 @@ async def test_a_client_that_is_killed_as_a_task_comes_has_it_or_has_it_not(
             await asyncio.sleep(random.uniform(0, 0.004))  # noqa: S311 - no secret
             reset(writer)
             await submission
-            taken = await lease(client, "next", wait=0.3)
-            seen = await task(client, task_id)
+            taken = None
+            async with asyncio.timeout(20):
+                # Until the gateway has noticed that the client is gone, the lease may still be given back.
+                while (seen := await task(client, task_id))["status"] != "succeeded":
+                    taken = taken or await lease(client, "next", wait=0.1)
+                    end = {"worker_id": worker if taken is None else "next", "state": "paid", "terminal": True}
+                    await post(client, f"/api/orders/{task_id}/report", end)
             assert seen["lease_count"] == 1
-            assert (seen["status"], seen["lease_owner"]) == ("leased", worker if taken is None else "next")
-            end = {"worker_id": seen["lease_owner"], "state": "paid", "terminal": True}
-            data_of(await post(client, f"/api/orders/{task_id}/report", end))
+            leases = dump.rows(tmp_path / "gateway.db", "SELECT worker_id FROM leases WHERE task_id = ?", task_id)
+            assert leases == [{"worker_id": worker if taken is None else "next"}]
 
 
 async def test_a_client_that_half_closes_counts_as_gone(gateway: RunningGateway) -> None:
@@ -142,7 +146,7 @@ async def test_no_more_than_the_limit_wait_at_once_over_all_ports(tmp_path: Any)
             await gateway.api.lease("w4", wait=30)
         assert (over_grpc.value.status, over_grpc.value.reason) == ("RESOURCE_EXHAUSTED", Reason.TOO_MANY)
         stream.cancel()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             while (await client.get("/api/orders/lease?worker_id=w3&wait=0")).status_code == 429:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await submit(client)
@@ -157,7 +161,7 @@ async def test_those_who_wait_are_told_to_come_back_when_the_gateway_stops(gatew
         started = asyncio.get_running_loop().time()
         gateway.stop.set()
         answers: list[httpx.Response] = await asyncio.gather(*waiting)
-        await asyncio.wait_for(asyncio.shield(gateway.ended), 10)
+        await asyncio.wait_for(asyncio.shield(gateway.ended), 20)
         assert asyncio.get_running_loop().time() - started < 10
     assert {(answer.status_code, envelope_of(answer)["code"]) for answer in answers} == {(503, 503)}
     assert all(answer.headers["retry-after"] == "1" for answer in answers)

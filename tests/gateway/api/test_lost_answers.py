@@ -42,7 +42,7 @@ def lose(gateway: RunningGateway, proxy: Proxy) -> Lose:
         before = told()
         proxy.lose_answers = True
         calling = asyncio.ensure_future(call)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             while told() == before:
                 assert not calling.done(), calling
                 await asyncio.sleep(0.01)
@@ -57,7 +57,7 @@ def lose(gateway: RunningGateway, proxy: Proxy) -> Lose:
 
 async def repeated(call: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """Send a request again until the connection is there again."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         while True:
             try:
                 return await call()
@@ -91,7 +91,7 @@ async def test_of_a_lease_that_was_waited_for(
     await heartbeat_of(stream)
     proxy.lose_answers = True
     await api.submit()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         while not proxy.swallowed:  # noqa: ASYNC110 - it gives no signal
             await asyncio.sleep(0.01)
     proxy.cut()

@@ -67,7 +67,7 @@ async def nginx(folder: Path, gateway: RunningGateway) -> AsyncIterator[int]:
     (folder / "nginx.conf").write_text(configuration(folder, gateway, port))
     process = await asyncio.create_subprocess_exec(program, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf")
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             while True:
                 assert process.returncode is None, (folder / "error.log").read_text()
                 try:
@@ -152,11 +152,11 @@ async def test_streams_that_idle_longer_than_the_timeouts_go_on(proxied: Proxied
     assert not waiting.done()
     assert not connect.done()
     await proxied.api.submit("po-2", site="rakuten")
-    taken = await asyncio.wait_for(waiting, 10)
+    taken = await asyncio.wait_for(waiting, 20)
     assert taken is not None
     assert taken.task_id == "po-2"
     await proxied.api.cancel("po-1")
-    assert b"TASK_STATUS_FAILED" in b"".join(await asyncio.wait_for(connect, 10))
+    assert b"TASK_STATUS_FAILED" in b"".join(await asyncio.wait_for(connect, 20))
     last = await watching.read()
     while isinstance(last, orders_pb2.WatchOrderResponse) and last.HasField("heartbeat"):
         last = await watching.read()

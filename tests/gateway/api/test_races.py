@@ -59,7 +59,7 @@ async def test_two_processes_race_for_one_task_two_hundred_times_with_one_winner
                     await asyncio.sleep(0.02)
             for number in range(ROUNDS):
                 await api.submit(f"po-{number}")
-                assert await asyncio.wait_for(end_of(api, f"po-{number}"), 10) is TaskStatus.SUCCEEDED
+                assert await asyncio.wait_for(end_of(api, f"po-{number}"), 20) is TaskStatus.SUCCEEDED
     finally:
         for one in racers:
             one.kill()

@@ -58,8 +58,8 @@ async def test_while_a_task_is_in_execution_every_lease_is_empty(rest: httpx.Asy
 
 async def test_an_empty_lease_answers_null_after_its_wait_and_not_earlier(rest: httpx.AsyncClient) -> None:
     started = real_time.monotonic()
-    answer = await rest.get("/api/orders/lease", params={"worker_id": "w1", "wait": 1.2})
-    assert 1.2 <= real_time.monotonic() - started < 5
+    answer = await rest.get("/api/orders/lease", params={"worker_id": "w1", "wait": 0.7})
+    assert 0.7 <= real_time.monotonic() - started < 20
     assert answer.status_code == 200
     assert envelope_of(answer) == {"success": True, "msg": "ok", "data": None, "code": 0}
 
@@ -71,7 +71,7 @@ async def test_a_waiting_lease_gets_what_is_submitted_meanwhile(
     while not gateway.rows("SELECT 1 FROM workers"):  # noqa: ASYNC110 - the row is the signal
         await asyncio.sleep(0.01)
     await submit(rest, item_url="https://shop.example/1")
-    told = await asyncio.wait_for(waiting, 10)
+    told = await asyncio.wait_for(waiting, 20)
     assert (told["task_id"], told["intent"]) == ("po-1", {"item_url": "https://shop.example/1"})
     assert (told["lease_count"], told["known_state"]) == (1, None)
 

@@ -117,6 +117,6 @@ def _forget(running: set[asyncio.Task[Any]]) -> Callable[[asyncio.Task[Any]], No
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait until something that gives no signal holds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         while not await holds():  # noqa: ASYNC110 - what is waited for is another process's, or a database's
             await asyncio.sleep(0.01)

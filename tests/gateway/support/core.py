@@ -86,7 +86,7 @@ async def running_core(
         yield Core(path, time, policy, store, hub, desk, dispatcher, fatal)
     finally:
         hub.close()
-        await asyncio.wait_for(dispatcher, 10)
+        await asyncio.wait_for(dispatcher, 20)
         await desk.settle()
         await store.close()
 

@@ -81,4 +81,4 @@ async def running_gateway(
             yield RunningGateway(wanted.gateway_db_path, time, ports.grpc, ports.http, api, stop, ended)
     finally:
         stop.set()
-        await asyncio.wait_for(ended, 20)
+        await asyncio.wait_for(ended, 30)

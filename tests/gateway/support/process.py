@@ -39,7 +39,7 @@ class GatewayProcess:
         return await self.wait()
 
     async def wait(self) -> int:
-        return await asyncio.wait_for(self.process.wait(), 30)
+        return await asyncio.wait_for(self.process.wait(), 60)
 
 
 def _text(path: Path) -> str:
@@ -68,7 +68,7 @@ async def start(folder: Path, **settings: str) -> tuple[asyncio.subprocess.Proce
 
 async def until_ready(process: asyncio.subprocess.Process, log_path: Path) -> tuple[int, int]:
     """Wait for the lines that tell the ports: gRPC, HTTP."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (ready := _READY.search(_text(log_path))) is None:
             assert process.returncode is None, _text(log_path)
             await asyncio.sleep(0.02)
@@ -91,7 +91,7 @@ async def refused_start(folder: Path, **settings: str) -> tuple[int, str]:
     """Run a program that cannot start; return its exit code and all that it said."""
     process, log_path = await start(folder, **settings)
     try:
-        return await asyncio.wait_for(process.wait(), 30), _text(log_path)
+        return await asyncio.wait_for(process.wait(), 60), _text(log_path)
     finally:
         if process.returncode is None:
             process.kill()

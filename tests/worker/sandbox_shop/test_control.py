@@ -83,7 +83,7 @@ async def test_waiting_ends_with_the_event(shop: RunningShop, visitor: httpx.Asy
     await visitor.get("/")
     assert not waiting.done()
     await visitor.get("/")
-    assert await asyncio.wait_for(waiting, 2)
+    assert await asyncio.wait_for(waiting, 20)
     assert not await shop.control.wait(submits=1, seconds=0.05)
 
 
@@ -165,13 +165,14 @@ async def test_item_detail_refuses(visitor: httpx.AsyncClient, body: Any, token:
     assert answer.json()["code"] == status
 
 
-async def test_running_and_cancelling() -> None:
+async def test_running_and_cancelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("worker.sandbox_shop.server.SHUTDOWN_SECONDS", 30)
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(
         run_sandbox_shop("127.0.0.1", 0, reflection_delay_seconds=0, on_ready=ready.set_result)
     )
-    url = await asyncio.wait_for(ready, 5)
+    url = await asyncio.wait_for(ready, 20)
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
     async with ShopControl(url) as control, httpx.AsyncClient(base_url=url, trust_env=False) as client:
         await control.arm("hang", "home")
@@ -181,7 +182,7 @@ async def test_running_and_cancelling() -> None:
         began = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 15, "a request that hangs is let go, not waited for"
         with pytest.raises(httpx.RemoteProtocolError):
             await hanging
         with pytest.raises(httpx.ConnectError):
@@ -194,7 +195,7 @@ async def test_a_closing_shop_lets_go_of_those_who_wait() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     shop.close()
-    assert await asyncio.wait_for(waiting, 2) is False
+    assert await asyncio.wait_for(waiting, 20) is False
 
 
 async def test_a_taken_port_is_an_error(shop: RunningShop) -> None:
