@@ -6,6 +6,8 @@
 .DEFAULT_GOAL := help
 VENV ?= .venv
 export VENV PYTHON
+# The tests start some hundred processes: each would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 ready := $(VENV)/ready
 
 .PHONY: help setup demo test test-extended lint format generate bench lock clean

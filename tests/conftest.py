@@ -1,7 +1,10 @@
 """What every test shares."""
 
+import asyncio
 import os
 from collections import Counter
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +21,15 @@ def pytest_configure(config: pytest.Config) -> None:
         hiding = hidden()
         hiding.__enter__()
         config.add_cleanup(lambda: hiding.__exit__(None, None, None))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _quick_stops() -> Iterator[None]:
+    """uvicorn looks only every 0.1 s whether it is to stop, and some hundred servers are stopped here."""
+    impatient = SimpleNamespace(**{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(min(seconds, 0.01))})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uvicorn.server.asyncio", impatient)
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,14 +10,14 @@ import pytest
 from tests.simulation.run import Result, simulate
 
 CHUNK = 50
-CHUNKS = 10
+CHUNKS = [0, 1, *(pytest.param(chunk, marks=pytest.mark.extended) for chunk in range(2, 20))]
 
 
 def timeline(result: Result) -> str:
     return "\n".join([*result.lines, f"seed {result.seed}: ", *result.violations])
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", CHUNKS)
 def test_no_run_breaks_an_invariant(chunk: int, record_property: Callable[[str, object], None]) -> None:
     counts: Counter[str] = Counter()
     seconds = 0.0
@@ -42,12 +42,12 @@ def test_a_run_that_was_once_guilty_is_clean(seed: int) -> None:
 
 
 def test_a_seed_gives_the_same_run_again() -> None:
-    assert [simulate(seed).digest for seed in (1, 2, 3, 14)] == [simulate(seed).digest for seed in (1, 2, 3, 14)]
+    assert [simulate(seed).digest for seed in (1, 14)] == [simulate(seed).digest for seed in (1, 14)]
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_a_seed_gives_the_same_run_in_another_process(hash_seed: str) -> None:
-    code = "from tests.simulation.run import simulate; print(*[simulate(seed).digest for seed in (1, 2, 20, 33)])"
+    code = "from tests.simulation.run import simulate; print(*[simulate(seed).digest for seed in (1, 33)])"
     told = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ".:generated"},
@@ -56,8 +56,8 @@ def test_a_seed_gives_the_same_run_in_another_process(hash_seed: str) -> None:
         check=True,
         timeout=60,
     )
-    assert told.stdout.split() == [simulate(seed).digest for seed in (1, 2, 20, 33)]
+    assert told.stdout.split() == [simulate(seed).digest for seed in (1, 33)]
 
 
 def test_different_seeds_give_different_runs() -> None:
-    assert len({simulate(seed).digest for seed in range(1, 11)}) == 10
+    assert len({simulate(seed).digest for seed in range(1, 6)}) == 5

@@ -14,7 +14,7 @@ from tests.gateway.support.in_process import RunningGateway
 from tests.gateway.support.manual_time import TICK
 from tests.gateway.support.process import GatewayProcess
 
-ROUNDS = 200
+ROUNDS = 100
 
 RACER = """
 import asyncio, sys
@@ -44,7 +44,7 @@ async def end_of(api: GrpcApi, task_id: str) -> TaskStatus:
     return status_of(last)
 
 
-async def test_two_processes_race_for_one_task_two_hundred_times_with_one_winner_each(process: GatewayProcess) -> None:
+async def test_two_processes_race_for_one_task_a_hundred_times_with_one_winner_each(process: GatewayProcess) -> None:
     racers = [
         await asyncio.create_subprocess_exec(
             sys.executable, "-c", RACER, str(process.port), f"w{number}",
