@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
@@ -56,6 +56,8 @@ class EvidenceStore:
         if not _TASK_ID.fullmatch(task_id):
             raise ValueError("a task_id that may not become a path")
         task_folder = self._root / task_id
+        for left in task_folder.glob("**/.*.tmp"):
+            left.unlink()  # of a run that was killed while it wrote
         if not recovered and not (task_folder.exists() and any(task_folder.iterdir())):
             _make_folder(task_folder)
             return task_id
@@ -115,46 +117,73 @@ class EvidenceStore:
 class DiskSpace:
     """Free disk where evidence and journal lie: no new order without it, no click without a reserve of it."""
 
-    def __init__(self, folders: tuple[Path, ...], *, min_free_mib: int) -> None:
+    def __init__(self, folders: tuple[Path, ...], *, min_free_mib: int, grows: Path | None = None) -> None:
+        """`grows`: the file that must be able to grow (the journal); a limit of file sizes may stand in its way."""
         self._folders = folders
         self._min_free_mib = min_free_mib
+        self._grows = grows
 
     def shortage(self) -> str | None:
-        """Why no new order may be taken now; None if there is room."""
-        for folder in self._folders:
-            free = shutil.disk_usage(folder).free // _MIB
-            if free < self._min_free_mib:
-                return f"only {free} MiB free in {folder}, at least {self._min_free_mib} MiB are needed"
+        """Why no new order may be taken now; None if there is room, and files of the sizes needed can be written."""
+        try:
+            for folder in self._folders:
+                free = shutil.disk_usage(folder).free // _MIB
+                if free < self._min_free_mib:
+                    return f"only {free} MiB free in {folder}, at least {self._min_free_mib} MiB are needed"
+            probe = self.reserve()
+            try:
+                probe.take()
+            finally:
+                probe.release()
+        except OSError as error:
+            return f"{error.filename or 'the evidence'} cannot be written: {error.strerror}"
         return None
 
-    def reserve(self, name: str) -> "Reserve":
+    def reserve(self) -> "Reserve":
         """Space for what the click will have to write down; not taken yet."""
-        return Reserve([folder / f".reserve-{name}" for folder in self._folders])
+        size = self._grows.stat().st_size if self._grows is not None and self._grows.exists() else 0
+        return Reserve(self._folders, reach=size + RESERVED_BYTES)
+
+    def remove_leftovers(self) -> None:
+        """Removes what a former version left when it was killed at a click; a reserve has no name any more."""
+        for folder in self._folders:
+            for left in folder.glob(".reserve-*"):
+                with suppress(OSError):
+                    left.unlink()
 
 
 class Reserve:
-    """Files that hold disk space until it is needed."""
+    """Files that hold disk space until it is needed. They have no name, so they are gone with the process."""
 
-    def __init__(self, paths: list[Path]) -> None:
-        self._paths = paths
+    def __init__(self, folders: Sequence[Path], *, reach: int) -> None:
+        """`reach`: the size, in bytes, that a file of these folders must be able to have; it takes no space."""
+        self._folders = folders
+        self._reach = reach
+        self._descriptors: list[int] = []
 
     def take(self) -> None:
-        """Allocates the files. Raises OSError if there is no room."""
-        for path in self._paths:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        """Allocates the files. Raises OSError, with the folder, if there is no room."""
+        for folder in self._folders:
             try:
-                if hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(descriptor, 0, RESERVED_BYTES)
-                else:
-                    os.write(descriptor, bytes(RESERVED_BYTES))
-            finally:
-                os.close(descriptor)
+                self._take_in(folder)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(folder)) from error
+
+    def _take_in(self, folder: Path) -> None:
+        path = folder / f".reserve-{os.getpid()}-{id(self)}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._descriptors.append(descriptor)
+        path.unlink()
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, RESERVED_BYTES)
+        else:
+            os.write(descriptor, bytes(RESERVED_BYTES))
+        os.pwrite(descriptor, b"\0", self._reach)
 
     def release(self) -> None:
         """Gives the space back, for what now has to be written."""
-        for path in self._paths:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
 
 def _json_bytes(value: Mapping[str, Any]) -> bytes:

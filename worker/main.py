@@ -64,6 +64,7 @@ async def run_worker(
         disk = _prepare_disk(settings)
         journal = await Journal.open(settings.trading_db_path, clock=clock, new_id=entropy.token)
         stack.push_async_callback(journal.close)
+        disk.remove_leftovers()
         try:
             sites = build_sites(
                 sandbox_url=settings.sandbox_url or None, timeout_seconds=min(30.0, settings.step_timeout_seconds)
@@ -188,7 +189,7 @@ def _prepare_disk(settings: WorkerSettings) -> DiskSpace:
         except OSError as error:
             raise SettingsError(f"RAKUTEN_{name}: {error.strerror}: {folder}") from error
     folders = (settings.evidence_dir, settings.trading_db_path.parent)
-    return DiskSpace(folders, min_free_mib=settings.min_free_disk_mib)
+    return DiskSpace(folders, min_free_mib=settings.min_free_disk_mib, grows=settings.trading_db_path)
 
 
 def _open_screenshots(settings: WorkerSettings, stack: AsyncExitStack) -> Screenshots:

@@ -35,16 +35,24 @@ class WorkerMetrics:
         self._waiting = Gauge(
             "orderworker_waiting_reports", "Reports that the gateway has not taken yet.", registry=registry
         )
-        self._disk = Gauge("orderworker_disk_ok", "1 if there is room for a new order, else 0.", registry=registry)
+        self._disk = Gauge(
+            "orderworker_disk_ok",
+            "1 if there is room for a new order and it can be written, else 0.",
+            registry=registry,
+        )
+        self._journal = Gauge(
+            "orderworker_journal_ok", "1 if the journal could just be written, else 0.", registry=registry
+        )
         self._written = Gauge("orderworker_written_timestamp_seconds", "When this was written.", registry=registry)
 
-    def show(self, figures: Figures, *, disk_ok: bool, written_at: float) -> None:
+    def show(self, figures: Figures, *, disk_ok: bool, journal_ok: bool, written_at: float) -> None:
         """Takes what was counted; `written_at` in seconds of Unix time."""
         for status, count in figures.orders.items():
             self._orders.labels(status.value).set(count)
         self._clicked.set(figures.clicked)
         self._waiting.set(figures.waiting_reports)
         self._disk.set(disk_ok)
+        self._journal.set(journal_ok)
         self._written.set(written_at)
 
 
@@ -81,7 +89,8 @@ class MetricsFile:
         try:
             self._metrics.show(
                 await self._journal.figures(),
-                disk_ok=self._disk.shortage() is None,
+                disk_ok=await asyncio.to_thread(self._disk.shortage) is None,
+                journal_ok=await self._journal.why_not_writable() is None,
                 written_at=self._clock.now().timestamp(),
             )
             await asyncio.to_thread(write_to_textfile, str(self._path), self._metrics.registry)

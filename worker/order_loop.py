@@ -72,7 +72,7 @@ class OrderLoop:
         self._lease_wait = lease_wait
         self._stopping = stopping
         self._backoff = Backoff(entropy, first=FIRST_DELAY, most=MOST_DELAY)
-        self._disk_told = False
+        self._obstacle_told = False
         self._wish_in_hand = True  # perhaps, of a process that is gone
 
     async def run(self) -> None:
@@ -94,7 +94,12 @@ class OrderLoop:
 
     async def _turn(self) -> bool:
         """True if it brought an order, or a person's wish, to its end."""
-        self._parts.journal.ensure_alone()  # before a lease that could not be written down, and would turn stale
+        # Before a lease, or a reclaim, that could not be written down and would turn stale.
+        self._parts.journal.ensure_alone()
+        if (why := await self._parts.journal.why_not_writable()) is not None:
+            self._tell_obstacle(why)
+            await self._pause(DISK_DELAY)
+            return False
         if self._wish_in_hand:
             await self._parts.journal.interrupt_taken_wishes()
             self._wish_in_hand = False
@@ -107,10 +112,12 @@ class OrderLoop:
             await self._rest(PROBE_DELAY, wish)
             return False
         if (shortage := self._parts.disk.shortage()) is not None:
-            self._tell_shortage(shortage)
+            self._tell_obstacle(shortage)
             await self._rest(DISK_DELAY, wish)
             return False
-        self._disk_told = False
+        if self._obstacle_told:
+            log.info("orders are taken again")
+        self._obstacle_told = False
         wait = min(SHORT_WAIT, self._lease_wait) if wish is not None else self._lease_wait
         waiting = self._parts.gateway.lease(self._names, wait)
         lease = await self._until_wish_or_stop(waiting, watch_wishes=wish is None)
@@ -163,10 +170,10 @@ class OrderLoop:
         log.error("%s; trying again in %.0f s (%s): %s", words, CREDENTIALS_DELAY, refusal.reason_name, refusal)
         await self._pause(CREDENTIALS_DELAY)
 
-    def _tell_shortage(self, shortage: str) -> None:
-        if not self._disk_told:
-            log.error("no new order is taken: %s", shortage)
-        self._disk_told = True
+    def _tell_obstacle(self, why: str) -> None:
+        if not self._obstacle_told:
+            log.error("no new order is taken: %s", why)
+        self._obstacle_told = True
 
     # Reclaiming
 
@@ -230,15 +237,20 @@ class OrderLoop:
         async with guard:
             site = self._sites.get(lease.site)
             if site is None:
-                return await self._refuse_site(lease, taken)
+                why = f"this worker cannot look at or order on the site {lease.site}"
+                return await self._end_unbegun(lease, taken, why, NOT_IMPLEMENTED_CODE)
             return await self._act(lease, taken, guard, site)
 
     async def _act(self, lease: pb.Lease, taken: Taken, guard: LeaseGuard, site: Site) -> OrderStatus | None:
         order, known_state = taken.order, state_from_wire(lease.known_state)
         recovered = taken.known or lease.lease_count > 1
-        folder = self._parts.evidence.choose_run_folder(
-            lease.task_id, recovered=recovered, lease_count=lease.lease_count
-        )
+        try:
+            folder = self._parts.evidence.choose_run_folder(
+                lease.task_id, recovered=recovered, lease_count=lease.lease_count
+            )
+        except OSError as error:
+            why = f"nothing was done by this run: no evidence can be kept in {error.filename}: {error.strerror}"
+            return await self._end_unbegun(lease, taken, why)
         await self._parts.journal.use_run_folder(lease.task_id, folder)
         run = OrderRun(
             parts=self._parts,
@@ -257,14 +269,16 @@ class OrderLoop:
             return await report_end_again(run, order)
         return await execute(run)
 
-    async def _refuse_site(self, lease: pb.Lease, taken: Taken) -> OrderStatus:
-        """A reclaimed task of a site on which this worker cannot order: only a person can say what became of it."""
+    async def _end_unbegun(
+        self, lease: pb.Lease, taken: Taken, detail: str, error_code: int | None = None
+    ) -> OrderStatus:
+        """Ends a task that this run cannot begin: only a person can say what became of it."""
         happening = Happening(
             event="ended",
             state=later(taken.order.state, state_from_wire(lease.known_state)),
             status=OrderStatus.NEEDS_HUMAN,
-            detail=f"this worker cannot look at or order on the site {lease.site}",
-            error_code=NOT_IMPLEMENTED_CODE,
+            detail=detail,
+            error_code=error_code,
         )
         await self._parts.journal.record(lease.task_id, happening)
         await self._parts.outbox.deliver(lease.task_id, patience=REPORT_PATIENCE)

@@ -61,7 +61,7 @@ class Permit:
 
 async def submit(run: OrderRun, intent: Intent, items: tuple[Item, ...], confirmation: Confirmation) -> None:
     """From the confirmation page to a placed order with its number. Raises EndOrderError and LeaseLostError."""
-    reserve = run.parts.disk.reserve(run.task_id)
+    reserve = run.parts.disk.reserve()
     try:
         _reserve_disk(reserve)
         permit = await obtain_permit(run, intent)

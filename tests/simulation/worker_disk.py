@@ -46,7 +46,7 @@ class SimReserve(Reserve):
     """Holds no real space."""
 
     def __init__(self, disk: Disk) -> None:
-        super().__init__([])
+        super().__init__((), reach=0)
         self._disk = disk
 
     def take(self) -> None:
@@ -64,6 +64,5 @@ class SimDiskSpace(DiskSpace):
     def shortage(self) -> str | None:
         return "the disk is full" if self._disk.full else None
 
-    def reserve(self, name: str) -> Reserve:
-        del name
+    def reserve(self) -> Reserve:
         return SimReserve(self._disk)

@@ -3,6 +3,9 @@
 import hashlib
 import json
 import os
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -125,10 +128,63 @@ def test_low_disk_is_told_with_its_reason(tmp_path: Path) -> None:
     assert f"MiB free in {tmp_path}" in shortage
 
 
-def test_space_is_reserved_and_given_back(tmp_path: Path) -> None:
-    reserve = DiskSpace((tmp_path,), min_free_mib=0).reserve("po-1")
+def held_in(folder: Path) -> list[int]:
+    """Bytes that this process holds in files of the folder that have no name."""
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if str(link.readlink()).startswith(f"{folder}/") and str(link.readlink()).endswith(" (deleted)"):
+                found.append(link.stat().st_blocks * 512)
+    return found
+
+
+def test_space_is_reserved_in_every_folder_and_given_back(tmp_path: Path) -> None:
+    folders = tmp_path / "evidence", tmp_path / "journal"
+    for folder in folders:
+        folder.mkdir()
+    reserve = DiskSpace(folders, min_free_mib=0).reserve()
     reserve.take()
-    assert [file.stat().st_blocks * 512 >= 8 * 1024 * 1024 for file in tmp_path.iterdir()] == [True]
+    for folder in folders:
+        assert [size >= 8 * 1024 * 1024 for size in held_in(folder)] == [True]
+        assert list(folder.iterdir()) == [], "without a name there is nothing to be left over"
     reserve.release()
     reserve.release()
-    assert list(tmp_path.iterdir()) == []
+    assert [held_in(folder) for folder in folders] == [[], []]
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".reserve-po-1").write_bytes(b"x")
+    (tmp_path / "po-1").mkdir()
+    (tmp_path / "po-1/.02-cart-check.html.tmp").write_bytes(b"half")
+    (tmp_path / "po-1/01-cart-add.html").write_bytes(b"whole")
+    DiskSpace((tmp_path,), min_free_mib=0).remove_leftovers()
+    EvidenceStore(tmp_path).choose_run_folder("po-1", recovered=True, lease_count=2)
+    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.glob("**/*")) if path.is_file()] == [
+        "po-1/01-cart-add.html"
+    ]
+
+
+@pytest.mark.parametrize("which", ["evidence", "journal"])
+def test_a_folder_that_cannot_be_written_is_told_whichever_it_is(tmp_path: Path, which: str) -> None:
+    folders = tmp_path / "evidence", tmp_path / "journal"
+    for folder in folders:
+        folder.mkdir()
+    space = DiskSpace(folders, min_free_mib=0)
+    assert space.shortage() is None
+    (tmp_path / which).rmdir()
+    assert str(space.shortage()).startswith(f"{tmp_path / which} cannot be written: No such file")
+
+
+def test_a_limit_of_file_sizes_is_told_before_the_journal_meets_it(tmp_path: Path) -> None:
+    """In a process of its own, since a limit cannot always be lifted again."""
+    script = (
+        "import resource, sys; from pathlib import Path; from worker.evidence import DiskSpace\n"
+        "folder = Path(sys.argv[1]); journal = folder / 'trading.db'; journal.touch()\n"
+        "import os; os.truncate(journal, 30 << 20)\n"
+        "space = DiskSpace((folder,), min_free_mib=0, grows=journal)\n"
+        "print(space.shortage())\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (32 << 20, 32 << 20))\n"
+        "print(space.shortage())"
+    )
+    said = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["None", f"{tmp_path} cannot be written: File too large"]

@@ -217,3 +217,24 @@ async def test_a_full_disk_that_is_full_no_more_lets_reports_go_on(
     await clock.advance(1)
     assert await outbox.deliver("po-1", patience=10)
     assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED]
+
+
+async def test_a_report_that_cannot_be_settled_is_sent_again_ever_later(
+    journal: Journal, reports: Reports, outbox: Outbox, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delays: list[float] = []
+
+    async def refuse(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    async def slept(seconds: float) -> None:
+        delays.append(seconds)
+        if len(delays) == 6:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(journal, "settle_report", refuse)
+    monkeypatch.setattr(clock, "sleep", slept)
+    await happen(journal, "po-1", OrderState.CREATED)
+    assert not await outbox.deliver("po-1", patience=1)
+    assert delays == [0.375, 0.75, 1.5, 3, 6, 12]
+    assert len(reports.told) == 6

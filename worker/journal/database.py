@@ -212,8 +212,19 @@ class Database:
                 yield self._connection
                 await self._connection.execute("COMMIT")
             except BaseException:
-                await self._connection.execute("ROLLBACK")
+                # A write that failed (a full disk, a limit of the file's size) may have taken it back already.
+                with suppress(sqlite3.OperationalError):
+                    await self._connection.execute("ROLLBACK")
                 raise
+
+    async def prove_writable(self) -> None:
+        """Commits a transaction that changes nothing, through the log and into the file. Raises sqlite3.Error."""
+
+        async def touch(connection: Connection) -> None:
+            row = await (await connection.execute("PRAGMA user_version")).fetchone()
+            await connection.execute(f"PRAGMA user_version = {0 if row is None else int(row[0])}")
+
+        await self.write(touch)
 
     async def rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[sqlite3.Row]:
         """What one SELECT finds."""

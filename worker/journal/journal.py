@@ -273,6 +273,14 @@ class Journal:
         if self._lock is not None:
             self._lock.ensure()
 
+    async def why_not_writable(self) -> str | None:
+        """Why nothing can be written down now; None if something has just been."""
+        try:
+            await self._database.prove_writable()
+        except sqlite3.Error as error:
+            return f"the journal cannot be written ({error}, {getattr(error, 'sqlite_errorname', 'no code')})"
+        return None
+
     async def has_click(self, task_id: str) -> bool:
         """True if this journal holds a click record of the task."""
         return await self._database.row("SELECT 1 FROM clicks WHERE task_id = ?", (task_id,)) is not None
