@@ -14,10 +14,11 @@ from pydantic import SecretStr
 from gateway.api.admission import Admission
 from gateway.api.auth import EVERY_ROLE, Authenticator, Role
 from gateway.api.grpc.server import GrpcServer
+from gateway.api.health import HealthCheck
 from gateway.api.http.assembly import http_app
 from gateway.api.http.server import HttpServer
 from gateway.api.rest.catalog import catalog_routes
-from gateway.api.rest.health import Readiness, health_routes
+from gateway.api.rest.health import health_routes
 from gateway.api.rest.leases import lease_routes
 from gateway.api.rest.metrics import metrics_routes
 from gateway.api.rest.orders import order_routes
@@ -48,6 +49,7 @@ from gateway.sweeps.callback_sender import CallbackSender
 from gateway.sweeps.callbacks import CallbackSweep
 from gateway.sweeps.catalog import CatalogSweep
 from gateway.sweeps.expire import ExpireSweep
+from gateway.sweeps.health import HealthSweep
 from gateway.sweeps.queries import QuerySweep, QueryWakeSweep
 from gateway.sweeps.retention import RetentionSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
@@ -89,8 +91,7 @@ async def run_gateway(
     StoreUnavailableError where the database takes no writes at start.
     """
     certificates = certificates_of(settings)
-    policy = settings.policy()
-    query_policy, catalog_policy = settings.query_policy(), settings.catalog_policy()
+    policy, query_policy, catalog_policy = settings.policy(), settings.query_policy(), settings.catalog_policy()
     hub, metrics, tracing = Hub(), Metrics(), tracing or set_up_tracing()
     fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
     database = open_database(settings.gateway_db_path)
@@ -108,9 +109,11 @@ async def run_gateway(
         desk = LeaseDesk(store, hub, OrderShelf(policy, _new_token))
         callbacks = CallbackSweep(store, _callback_sender(settings), on_try=metrics.callback_tried)
         undo.push_async_callback(callbacks.close)
+        check = _health_check(store, policy, clock, settings)
         sweeps: list[Sweep] = [
             ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
             *_operation_sweeps(store, policy, settings),
+            HealthSweep(check.look, settings.sweep_interval_seconds),
             callbacks,
             WakeSweep(store, hub),
             QuerySweep(store, query_policy, settings.sweep_interval_seconds),
@@ -130,7 +133,7 @@ async def run_gateway(
             account_queries=AccountQueryService(store, hub, query_policy, _new_query_id),
             query_leases=QueryLeaseService(store, query_desk, query_policy, on_result),
             catalog=CatalogService(store, catalog_policy, rounds),
-            operations=OperationsService(store, policy, backups.create),
+            operations=OperationsService(store, policy, backups.create, check),
         )
         routers = [
             lease_routes(store, desk, admission, policy, _new_token),
@@ -138,8 +141,8 @@ async def run_gateway(
             query_lease_routes(store, query_desk, admission, query_policy, on_result),
             query_routes(store, query_policy, _new_query_id),
             catalog_routes(store, catalog_policy, rounds),
-            health_routes(store, policy, Readiness(store, clock.save)),
-            metrics_routes(lambda: metrics.page(store, lambda: admission.waiters), CONTENT_TYPE),
+            health_routes(check),
+            metrics_routes(lambda: metrics.page(store, check.look, lambda: admission.waiters), CONTENT_TYPE),
         ]
         server = GrpcServer(services, admission, tracing.interceptors())
         application = http_app(services, routers, admission, settings.max_body_bytes, settings.sites[0])
@@ -196,6 +199,17 @@ def _operation_sweeps(store: Store, policy: Policy, settings: Settings) -> Itera
         yield AlertWebhookSweep(store, url.get_secret_value(), interval)
     if settings.retention_days:
         yield RetentionSweep(store, timedelta(days=settings.retention_days))
+
+
+def _health_check(store: Store, policy: Policy, clock: ServiceClock, settings: Settings) -> HealthCheck:
+    seconds = settings.backup_alert_seconds
+    return HealthCheck(
+        store,
+        policy,
+        clock.save,
+        has_webhook=settings.alert_webhook_url is not None,
+        backup_alert=timedelta(seconds=seconds) if seconds else None,
+    )
 
 
 def _callback_sender(settings: Settings) -> CallbackSender:

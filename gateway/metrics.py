@@ -9,7 +9,7 @@ import asyncio
 import json
 import time
 from collections import Counter as Tally
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
@@ -18,7 +18,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from gateway.domain.callbacks import CallbackStatus
-from gateway.domain.models import AlertKind
+from gateway.domain.health import ProblemKind
+from gateway.domain.models import AlertKind, Health
 from gateway.domain.moment import MICROSECONDS, Moment
 from gateway.domain.queries import QueryStatus
 from gateway.domain.states import TaskStatus
@@ -59,6 +60,12 @@ class Metrics:
         self._queries = Gauge("ordergateway_queries", "Account queries by status.", ["status"], registry=registry)
         self._callbacks = Gauge("ordergateway_callbacks", "Callbacks by status.", ["status"], registry=registry)
         self._alerts = Gauge("ordergateway_alerts_standing", "Alerts that stand.", ["kind"], registry=registry)
+        self._problems = Gauge(
+            "ordergateway_problem",
+            "1 while something does not work or waits for a person, as health tells it, else 0.",
+            ["kind"],
+            registry=registry,
+        )
         self._queue_age = Gauge(
             "ordergateway_queue_oldest_seconds", "How long the oldest queued task has waited.", registry=registry
         )
@@ -110,14 +117,17 @@ class Metrics:
         """Count events from here on."""
         self._seen_event = await store.read(_last_event)
 
-    async def page(self, store: Store, waiters: Callable[[], int]) -> bytes:
+    async def page(self, store: Store, health: Callable[[], Awaitable[Health]], waiters: Callable[[], int]) -> bytes:
         """Return everything in Prometheus' text form; `waiters` tells how many streams and long polls are open.
 
         Raises StoreUnavailableError.
         """
         async with self._looking:
             if time.monotonic() - self._looked_at >= FRESH_SECONDS:
+                problems = {problem.kind for problem in (await health()).problems}
                 self._show(await store.read(self._look))
+                for kind in ProblemKind:
+                    self._problems.labels(kind.value).set(kind in problems)
                 self._looked_at = time.monotonic()
         self._waiting.set(waiters())
         return generate_latest(self.registry)

@@ -128,6 +128,11 @@ class Settings(BaseSettings):
     max_intent_bytes: int = Field(262_144, ge=1_024, le=2_097_152, description="The largest intent, in bytes.")
     worker_offline_alert_seconds: Seconds = Field(300, description="Silence after which a worker counts as offline.")
     task_unclaimed_alert_seconds: Seconds = Field(600, description="Queue time after which a task counts as waiting.")
+    backup_alert_seconds: Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)] = Field(
+        129_600,
+        description="Age of the newest backup of `order-gateway backup` from which health is degraded. 0: any age, for "
+        "whoever backs up by other means.",
+    )
     query_lease_ttl_seconds: Seconds = Field(
         180, description="How long a query lease lives; then the query is handed out again."
     )

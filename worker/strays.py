@@ -12,6 +12,7 @@ from worker.settings import PREFIX, WorkerSettings
 OF_THE_GATEWAY: Final = frozenset(
     {
         "alert_webhook_url",
+        "backup_alert_seconds",
         "backup_dir",
         "callback_allowed_hosts",
         "callback_secret",

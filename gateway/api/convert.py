@@ -148,6 +148,13 @@ def health_message(health: Health) -> operations_pb2.GetHealthResponse:
         offline_workers=[worker.worker_id for worker in health.workers if worker.offline],
         stale_queued_tasks=[_queued(task) for task in health.stale_queued_tasks],
         pauses=[pause_message(pause) for pause in health.pauses],
+        problems=[
+            operations_pb2.HealthProblem(
+                kind=operations_pb2.HealthProblemKind.Value(f"HEALTH_PROBLEM_KIND_{problem.kind.name}"),
+                message=problem.message,
+            )
+            for problem in health.problems
+        ],
     )
 
 

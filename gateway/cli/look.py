@@ -43,6 +43,14 @@ UntilOption = Annotated[
 _COUNTED: Final = 200
 """Up to how many tasks and alerts `health` counts, one page each."""
 
+_SHOWN_APART: Final = (
+    operations_pb2.HEALTH_PROBLEM_KIND_WORKER_OFFLINE,
+    operations_pb2.HEALTH_PROBLEM_KIND_TASK_UNCLAIMED,
+    operations_pb2.HEALTH_PROBLEM_KIND_DECISION_WAITING,
+    operations_pb2.HEALTH_PROBLEM_KIND_ALERT_STANDING,
+)
+"""Problems that have lines of their own, which say more."""
+
 KindOption = Annotated[AlertKind | None, typer.Option("--kind", help="Only of this kind.")]
 
 
@@ -68,6 +76,7 @@ def health(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
         (
             ("gateway", word(operations_pb2.HealthStatus, found.status)),
             *waiting,
+            *(("problem", problem.message) for problem in found.problems if problem.kind not in _SHOWN_APART),
             ("queued", str(found.queued_count)),
             ("queued queries", str(found.queued_query_count)),
             *((f"{name_of(orders_pb2.TaskStatus, task.status)}", task.task_id) for task in found.active_tasks),

@@ -1,9 +1,11 @@
 """What the use cases take and give: plain values, times as UTC text (see `gateway.domain.moment`)."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from gateway.domain.health import Problem
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
 
 
@@ -322,8 +324,13 @@ class Health:
     workers: tuple[WorkerSeen, ...]
     stale_queued_tasks: tuple[QueuedTask, ...]
     pauses: tuple[Pause, ...]
+    problems: tuple[Problem, ...] = ()
 
     @property
     def degraded(self) -> bool:
-        """Tell whether a worker is offline or a task waits too long."""
-        return bool(self.stale_queued_tasks) or any(worker.offline for worker in self.workers)
+        """Tell whether anything is wrong, or waits for a person."""
+        return bool(self.problems)
+
+    def with_problems(self, problems: Iterable[Problem]) -> "Health":
+        """Return the same with these problems."""
+        return replace(self, problems=tuple(problems))

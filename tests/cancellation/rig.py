@@ -20,6 +20,7 @@ from gateway.api.admission import Admission
 from gateway.api.auth import EVERY_ROLE, Authenticator
 from gateway.api.call import methods_of
 from gateway.api.grpc.guard import Guard
+from gateway.api.health import HealthCheck
 from gateway.api.services import Services
 from gateway.api.services.account_queries import AccountQueryService
 from gateway.api.services.catalog import CatalogService
@@ -136,7 +137,12 @@ class WholeGateway(GatewayMachine):
             account_queries=AccountQueryService(self.store, hub, QUERY_POLICY, self._token),
             query_leases=QueryLeaseService(self.store, query_desk, QUERY_POLICY, Ingest(CATALOG_POLICY, rounds)),
             catalog=CatalogService(self.store, CATALOG_POLICY, rounds),
-            operations=OperationsService(self.store, POLICY, backups.create),
+            operations=OperationsService(
+                self.store,
+                POLICY,
+                backups.create,
+                HealthCheck(self.store, POLICY, lambda _tx, _now: None),
+            ),
         )
         self.hub, self.desks = hub, (desk, query_desk)
         self.admission = Admission(Authenticator({"api": (EVERY_ROLE, ["secret"])}))

@@ -23,6 +23,7 @@ from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 from ordergateway.v1.query_leases_pb2 import LeaseQueriesRequest
 from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceStub
 
+from gateway.store.sqlite.engine import READERS
 from tests.gateway.support.grpc_api import duration
 from tests.gateway.support.process import GatewayProcess, gateway_process
 
@@ -172,7 +173,8 @@ async def test_forty_thousand_clients_that_go_away_leave_no_growth(callers: Call
         await come_and_go(callers, kind, BATCHES)
         grown[kind.__name__] = round((process.memory_info().rss - before) / MIB, 1)
     assert max(grown.values()) < MOST_GROWTH_MIB, grown
-    assert process.num_threads() <= threads
+    # The second reader's thread is only started when two look at once, which a sweep may do at any time.
+    assert process.num_threads() < threads + READERS
     async with asyncio.timeout(20):
         while process.num_fds() > files:  # noqa: ASYNC110 -- it gives no signal
             await asyncio.sleep(0.05)

@@ -13,6 +13,7 @@ from gateway.api.admission import Admission
 from gateway.api.auth import EVERY_ROLE, Authenticator
 from gateway.api.call import methods_of
 from gateway.api.grpc.guard import Guard
+from gateway.api.health import HealthCheck
 from gateway.api.services.operations import OperationsService
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
@@ -166,7 +167,7 @@ class GatewayMachine:
             ),
             (
                 operations_pb2.DESCRIPTOR.services_by_name["OperationsService"],
-                OperationsService(store, POLICY, _no_backup),
+                OperationsService(store, POLICY, _no_backup, HealthCheck(store, POLICY, lambda _tx, _now: None)),
             ),
         )
         return {

@@ -71,6 +71,7 @@ def health_json(health: Health) -> dict[str, Any]:
         ],
         "paused": bool(health.pauses),
         "pauses": [_pause_json(pause) for pause in health.pauses],
+        "problems": [{"kind": problem.kind.value, "message": problem.message} for problem in health.problems],
     }
 
 

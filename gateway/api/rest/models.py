@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from gateway.domain.health import ProblemKind
 from gateway.domain.states import OrderState, Placement, TaskStatus
 
 T = TypeVar("T")
@@ -227,11 +228,18 @@ class Pause(BaseModel):
     reason: str
 
 
+class HealthProblem(BaseModel):
+    """Something that does not work, or waits for a person."""
+
+    kind: ProblemKind
+    message: str = Field(description="One sentence for people: what is wrong, and where to look.")
+
+
 class Health(BaseModel):
     """How the gateway and its workers are."""
 
     status: Literal["ok", "degraded"] = Field(
-        description="`degraded` when a worker is offline or a task waits too long."
+        description="`degraded` when something does not work or waits for a person; `problems` say what."
     )
     queued_count: int
     queued_query_count: int
@@ -241,3 +249,4 @@ class Health(BaseModel):
     stale_queued_tasks: list[QueuedTask]
     paused: bool = Field(description="True if dispatch is paused for any site.")
     pauses: list[Pause]
+    problems: list[HealthProblem]

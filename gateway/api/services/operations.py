@@ -1,5 +1,7 @@
 """OperationsService: operations for the person in charge; operations.proto says what each method does."""
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 from ordergateway.v1 import operations_pb2
@@ -7,6 +9,7 @@ from ordergateway.v1 import operations_pb2
 from gateway.api import convert, operation_convert, operation_requests, requests
 from gateway.api.answers import accepted
 from gateway.api.call import Call
+from gateway.api.health import HealthCheck
 from gateway.api.services.callbacks import CallbackOperations
 from gateway.domain import fields
 from gateway.domain.models import Actor, Pause, Policy
@@ -17,8 +20,11 @@ from gateway.operations.decide import expire_now, requeue, resolve, withdraw
 from gateway.operations.decisions import list_decisions
 from gateway.operations.dispatch import forget_worker, pause, resume
 from gateway.operations.history import list_events
-from gateway.orders.read import health, workers_seen
-from gateway.store.port import Store
+from gateway.operations.problems import record_backup
+from gateway.orders.read import workers_seen
+from gateway.store.port import Store, StoreUnavailableError
+
+_log = logging.getLogger(__name__)
 
 BackUp = Callable[[], Awaitable[BackupFacts | Refusal]]
 """Makes a verified online backup."""
@@ -27,10 +33,12 @@ BackUp = Callable[[], Awaitable[BackupFacts | Refusal]]
 class OperationsService:
     """The methods of the service, free of any transport; those not written here answer UNIMPLEMENTED."""
 
-    def __init__(self, store: Store, policy: Policy, back_up: BackUp) -> None:
+    def __init__(self, store: Store, policy: Policy, back_up: BackUp, check: HealthCheck) -> None:
         self._store = store
         self._policy = policy
         self._back_up = back_up
+        self._check = check
+        self._backups: set[asyncio.Task[BackupFacts | Refusal]] = set()
         callbacks = CallbackOperations(store)
         self.list_callbacks = callbacks.list_callbacks
         self.replay_callback = callbacks.replay_callback
@@ -40,7 +48,7 @@ class OperationsService:
         self, request: operations_pb2.GetHealthRequest, call: Call
     ) -> operations_pb2.GetHealthResponse:
         """Return how the gateway and its workers are."""
-        return convert.health_message(await self._store.read(health, self._policy))
+        return convert.health_message(await self._check.look())
 
     async def list_decisions(
         self, request: operations_pb2.ListDecisionsRequest, call: Call
@@ -160,7 +168,20 @@ class OperationsService:
         self, request: operations_pb2.CreateBackupRequest, call: Call
     ) -> operations_pb2.CreateBackupResponse:
         """Make an online backup and verify it."""
-        return operation_convert.backup_message(accepted(await self._back_up()))
+        # It goes on to its end, and on record, though the caller may have gone away.
+        making = asyncio.create_task(self._back_up_on_record(_actor(call)))
+        self._backups.add(making)
+        making.add_done_callback(self._backups.discard)
+        return operation_convert.backup_message(accepted(await asyncio.shield(making)))
+
+    async def _back_up_on_record(self, actor: Actor) -> BackupFacts | Refusal:
+        made = await self._back_up()
+        if isinstance(made, BackupFacts):
+            try:
+                await self._store.write(record_backup, made, actor)
+            except StoreUnavailableError as error:
+                _log.warning("the backup %s is whole, but could not be put on record: %s", made.file_name, error)
+        return made
 
 
 def _actor(call: Call) -> Actor:

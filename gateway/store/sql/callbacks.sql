@@ -27,6 +27,11 @@ SELECT callbacks.*, tasks.intent_json FROM callbacks LEFT JOIN tasks ON tasks.ta
 WHERE callbacks.status = 'pending' AND callbacks.endpoint = :endpoint AND callbacks.due_us <= :elapsed_us
 ORDER BY callbacks.due_us, callbacks.row LIMIT 1;
 
+-- name: callbacks_failing_count
+SELECT count(*) AS count FROM (
+    SELECT 1 FROM callbacks WHERE status = 'pending' AND attempts >= :attempts LIMIT :count
+);
+
 -- name: callback_delivered
 UPDATE callbacks
 SET status = 'delivered', attempts = attempts + 1, due_us = NULL, next_attempt_at = NULL, last_result = :result

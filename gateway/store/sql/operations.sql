@@ -95,6 +95,9 @@ ORDER BY sequence DESC LIMIT :count;
 -- name: event_from
 SELECT sequence, occurred_at FROM events WHERE sequence >= :sequence ORDER BY sequence LIMIT 1;
 
+-- name: event_last_backup
+SELECT occurred_at FROM events WHERE subject = '' AND kind = :kind ORDER BY sequence DESC LIMIT 1;
+
 -- name: event_last_with_verification
 SELECT details_json FROM events
 WHERE subject = :subject AND kind IN ('permit', 'permit_refused') AND instr(details_json, '"verification":{') > 0

@@ -95,7 +95,7 @@ class _HealthStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HealthSt
     HEALTH_STATUS_OK: _HealthStatus.ValueType  # 1
     """All is well."""
     HEALTH_STATUS_DEGRADED: _HealthStatus.ValueType  # 2
-    """A worker is offline or a task waits too long."""
+    """Something does not work, or waits for a person; `problems` say what."""
 
 class HealthStatus(_HealthStatus, metaclass=_HealthStatusEnumTypeWrapper):
     """Whether the gateway is well."""
@@ -105,8 +105,56 @@ HEALTH_STATUS_UNSPECIFIED: HealthStatus.ValueType  # 0
 HEALTH_STATUS_OK: HealthStatus.ValueType  # 1
 """All is well."""
 HEALTH_STATUS_DEGRADED: HealthStatus.ValueType  # 2
-"""A worker is offline or a task waits too long."""
+"""Something does not work, or waits for a person; `problems` say what."""
 Global___HealthStatus: _TypeAlias = HealthStatus  # noqa: Y015
+
+class _HealthProblemKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _HealthProblemKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HealthProblemKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    HEALTH_PROBLEM_KIND_UNSPECIFIED: _HealthProblemKind.ValueType  # 0
+    """Never sent."""
+    HEALTH_PROBLEM_KIND_STORE_NOT_WRITABLE: _HealthProblemKind.ValueType  # 1
+    """The database takes no writes (a full disk, a limit of its size, another program's lock)."""
+    HEALTH_PROBLEM_KIND_WORKER_OFFLINE: _HealthProblemKind.ValueType  # 2
+    """A worker has not been heard of for RAKUTEN_WORKER_OFFLINE_ALERT_SECONDS."""
+    HEALTH_PROBLEM_KIND_TASK_UNCLAIMED: _HealthProblemKind.ValueType  # 3
+    """A task has waited in the queue for RAKUTEN_TASK_UNCLAIMED_ALERT_SECONDS."""
+    HEALTH_PROBLEM_KIND_DECISION_WAITING: _HealthProblemKind.ValueType  # 4
+    """Tasks are stale or needs_human."""
+    HEALTH_PROBLEM_KIND_ALERT_STANDING: _HealthProblemKind.ValueType  # 5
+    """Alerts stand."""
+    HEALTH_PROBLEM_KIND_ALERT_WEBHOOK_FAILING: _HealthProblemKind.ValueType  # 6
+    """RAKUTEN_ALERT_WEBHOOK_URL has not taken an alert three times in a row."""
+    HEALTH_PROBLEM_KIND_CALLBACKS_FAILING: _HealthProblemKind.ValueType  # 7
+    """Callbacks have not been taken three times in a row."""
+    HEALTH_PROBLEM_KIND_BACKUP_TOO_OLD: _HealthProblemKind.ValueType  # 8
+    """The newest backup is older than RAKUTEN_BACKUP_ALERT_SECONDS, or there is none after that time."""
+
+class HealthProblemKind(_HealthProblemKind, metaclass=_HealthProblemKindEnumTypeWrapper):
+    """What does not work, or waits for a person."""
+
+HEALTH_PROBLEM_KIND_UNSPECIFIED: HealthProblemKind.ValueType  # 0
+"""Never sent."""
+HEALTH_PROBLEM_KIND_STORE_NOT_WRITABLE: HealthProblemKind.ValueType  # 1
+"""The database takes no writes (a full disk, a limit of its size, another program's lock)."""
+HEALTH_PROBLEM_KIND_WORKER_OFFLINE: HealthProblemKind.ValueType  # 2
+"""A worker has not been heard of for RAKUTEN_WORKER_OFFLINE_ALERT_SECONDS."""
+HEALTH_PROBLEM_KIND_TASK_UNCLAIMED: HealthProblemKind.ValueType  # 3
+"""A task has waited in the queue for RAKUTEN_TASK_UNCLAIMED_ALERT_SECONDS."""
+HEALTH_PROBLEM_KIND_DECISION_WAITING: HealthProblemKind.ValueType  # 4
+"""Tasks are stale or needs_human."""
+HEALTH_PROBLEM_KIND_ALERT_STANDING: HealthProblemKind.ValueType  # 5
+"""Alerts stand."""
+HEALTH_PROBLEM_KIND_ALERT_WEBHOOK_FAILING: HealthProblemKind.ValueType  # 6
+"""RAKUTEN_ALERT_WEBHOOK_URL has not taken an alert three times in a row."""
+HEALTH_PROBLEM_KIND_CALLBACKS_FAILING: HealthProblemKind.ValueType  # 7
+"""Callbacks have not been taken three times in a row."""
+HEALTH_PROBLEM_KIND_BACKUP_TOO_OLD: HealthProblemKind.ValueType  # 8
+"""The newest backup is older than RAKUTEN_BACKUP_ALERT_SECONDS, or there is none after that time."""
+Global___HealthProblemKind: _TypeAlias = HealthProblemKind  # noqa: Y015
 
 class _CallbackStatus:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -167,6 +215,7 @@ class GetHealthResponse(_message.Message):
     OFFLINE_WORKERS_FIELD_NUMBER: _builtins.int
     STALE_QUEUED_TASKS_FIELD_NUMBER: _builtins.int
     PAUSES_FIELD_NUMBER: _builtins.int
+    PROBLEMS_FIELD_NUMBER: _builtins.int
     status: Global___HealthStatus.ValueType
     """All is well, or not."""
     queued_count: _builtins.int
@@ -193,6 +242,10 @@ class GetHealthResponse(_message.Message):
     def pauses(self) -> _containers.RepeatedCompositeFieldContainer[Global___Pause]:
         """Where dispatch is paused."""
 
+    @_builtins.property
+    def problems(self) -> _containers.RepeatedCompositeFieldContainer[Global___HealthProblem]:
+        """What does not work, or waits for a person; empty if all is well."""
+
     def __init__(
         self,
         *,
@@ -204,14 +257,41 @@ class GetHealthResponse(_message.Message):
         offline_workers: _abc.Iterable[_builtins.str] | None = ...,
         stale_queued_tasks: _abc.Iterable[Global___QueuedTask] | None = ...,
         pauses: _abc.Iterable[Global___Pause] | None = ...,
+        problems: _abc.Iterable[Global___HealthProblem] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_tasks", b"active_tasks", "offline_workers", b"offline_workers", "pauses", b"pauses", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_tasks", b"active_tasks", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetHealthResponse: _TypeAlias = GetHealthResponse  # noqa: Y015
+
+@_typing.final
+class HealthProblem(_message.Message):
+    """Something that does not work, or waits for a person."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    kind: Global___HealthProblemKind.ValueType
+    """What."""
+    message: _builtins.str
+    """One sentence for people: what is wrong, and where to look."""
+    def __init__(
+        self,
+        *,
+        kind: Global___HealthProblemKind.ValueType = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HealthProblem: _TypeAlias = HealthProblem  # noqa: Y015
 
 @_typing.final
 class Worker(_message.Message):

@@ -1,0 +1,96 @@
+"""What the database tells of parts that fail without anybody waiting for them, and of what waits for a person."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from gateway.domain.health import Problem, ProblemKind
+from gateway.domain.models import Actor, Health, Policy
+from gateway.domain.moment import Moment, parse_utc
+from gateway.domain.operations import BackupFacts
+from gateway.domain.states import TaskStatus
+from gateway.orders.history import record_general
+from gateway.orders.read import health
+from gateway.store.port import Transaction
+
+FAILED_TRIES: Final = 3
+"""One try may fail anywhere; after so many in a row (some 35 s) something is wrong."""
+
+_COUNTED: Final = 1_000
+_NAMED: Final = 5
+
+BACKUP: Final = "backup"
+"""The kind of event that tells of a backup."""
+
+
+def health_with_problems(
+    tx: Transaction, now: Moment, policy: Policy, *, has_webhook: bool, backup_alert: timedelta | None
+) -> Health:
+    """Return what a person looks at first, with everything wrong that the database knows of.
+
+    `has_webhook`: whether alerts are posted anywhere; `backup_alert`: how old the newest backup may be, None: any age.
+    """
+    found = health(tx, now, policy)
+    problems = [*_problems(tx, found), *_not_taken(tx, has_webhook=has_webhook)]
+    if backup_alert is not None:
+        problems += _without_backup(tx, now, backup_alert)
+    return found.with_problems(problems)
+
+
+def record_backup(tx: Transaction, now: Moment, facts: BackupFacts, actor: Actor) -> None:
+    """Note that a backup was made and verified, so that its age is known wherever the file is moved to."""
+    record_general(tx, now, BACKUP, actor, file=facts.file_name, bytes=facts.size_bytes, sha256=facts.sha256)
+
+
+def _problems(tx: Transaction, found: Health) -> Iterator[Problem]:
+    offline = [worker.worker_id for worker in found.workers if worker.offline]
+    if offline:
+        more = ", …" * (len(offline) > _NAMED)
+        yield Problem(ProblemKind.WORKER_OFFLINE, f"not heard of: {', '.join(offline[:_NAMED])}{more}")
+    if found.stale_queued_tasks:
+        oldest = found.stale_queued_tasks[0]
+        yield Problem(ProblemKind.TASK_UNCLAIMED, f"task {oldest.task_id} waits too long and no worker takes it")
+    yield from _for_a_person(tx)
+
+
+def _not_taken(tx: Transaction, *, has_webhook: bool) -> Iterator[Problem]:
+    notice = tx.one("alert_delivery_oldest") if has_webhook else None
+    if notice is not None and notice["attempts"] >= FAILED_TRIES:
+        yield Problem(
+            ProblemKind.ALERT_WEBHOOK_FAILING,
+            f"the alert webhook has not taken alert {notice['alert_id']} in {notice['attempts']} tries; the log says "
+            "what it answered (RAKUTEN_ALERT_WEBHOOK_URL)",
+        )
+    failing = tx.one("callbacks_failing_count", attempts=FAILED_TRIES, count=_COUNTED)
+    if failing is not None and failing["count"]:
+        more = " or more" * (failing["count"] >= _COUNTED)
+        yield Problem(
+            ProblemKind.CALLBACKS_FAILING,
+            f"{failing['count']}{more} callbacks were tried {FAILED_TRIES} times or more and not taken; see "
+            "`order-gateway callbacks list`",
+        )
+
+
+def _without_backup(tx: Transaction, now: Moment, longest: timedelta) -> Iterator[Problem]:
+    """A gateway without any backup is given the same time from the first event of its history on."""
+    last = tx.one("event_last_backup", kind=BACKUP)
+    since = last or tx.one("event_from", sequence=0)
+    if since is not None and parse_utc(now.utc) - parse_utc(since["occurred_at"]) > longest:
+        told = "no backup is on record" if last is None else f"the newest backup is of {last['occurred_at']}"
+        yield Problem(
+            ProblemKind.BACKUP_TOO_OLD,
+            f"{told}; make one with `order-gateway backup`, see to its timer, or set RAKUTEN_BACKUP_ALERT_SECONDS",
+        )
+
+
+def _for_a_person(tx: Transaction) -> Iterator[Problem]:
+    waiting = [
+        f"{count} {status.value}"
+        for status in (TaskStatus.STALE, TaskStatus.NEEDS_HUMAN)
+        if (count := sum(row["count"] for row in tx.all("tasks_count_by_status", status=status)))
+    ]
+    if waiting:
+        yield Problem(ProblemKind.DECISION_WAITING, f"{', '.join(waiting)} to decide; see `order-gateway decisions`")
+    standing = [f"{row['count']} {row['kind']}" for row in tx.all("metrics_alerts")]
+    if standing:
+        yield Problem(ProblemKind.ALERT_STANDING, f"{', '.join(standing)}; see `order-gateway alerts`")
