@@ -30,6 +30,7 @@ async def test_of_a_gateway_in_plain_text(gateway: RunningGateway, tmp_path: Pat
     assert "cannot be resolved" in await told("grpc://no-such-host.invalid")
 
 
+@pytest.mark.needs("openssl")
 async def test_of_a_gateway_with_tls(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811 - as above
     monkeypatch.chdir(certificates)
     files = {"gateway_tls_cert": certificates / "server.pem", "gateway_tls_key": certificates / "server.key"}
