@@ -31,6 +31,7 @@ from gateway.domain.refusals import invalid
 from gateway.domain.states import ENDED, OrderState, TaskStatus
 
 _DEFAULT_WAIT: Final = timedelta(seconds=30)
+_LONGEST_PAGE_TOKEN: Final = 16 * 1024
 _MOST_SECONDS: Final = 315_576_000_000
 _MOST_NANOS: Final = 999_999_999
 _VERDICTS: Final = {
@@ -163,6 +164,8 @@ def page_position(text: str, filters: list[str], parts: int) -> tuple[int, ...] 
     """Read a page token whose position has several parts."""
     if not text:
         return None
+    if len(text) > _LONGEST_PAGE_TOKEN:
+        raise invalid("page_token", f"is longer than {_LONGEST_PAGE_TOKEN:,} characters")
     try:
         told = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
         position, made_for = (tuple(told[:parts]), told[parts:]) if isinstance(told, list) else ((), [])

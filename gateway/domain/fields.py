@@ -99,6 +99,14 @@ def json_object(field: str, value: str, *, max_bytes: int) -> str:
     return value
 
 
+def json_size(field: str, value: str, *, max_bytes: int) -> str:
+    """Check only the size of a JSON text that has been parsed already, and return it as it came."""
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if size > max_bytes:
+        raise invalid(field, f"is {size} bytes, the limit is {max_bytes}")
+    return value
+
+
 def callback_url(field: str, value: str | None) -> str | None:
     """Check a callback address: absolute http or https, at most 2,000 printable ASCII characters, and of use.
 

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 
-from gateway.domain.json_text import canonical, parse_object
+from gateway.domain.json_text import canonical, parse_again
 from gateway.domain.models import Actor, Policy, Submission, Submitted, Task, TaskDetail
 from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
@@ -30,7 +30,7 @@ def submit(tx: Transaction, now: Moment, policy: Policy, submission: Submission,
     )
     if not inserted:
         existing = get_task(tx, submission.task_id)
-        matches = _same_intent(existing, submission.intent_json, policy.max_intent_bytes)
+        matches = _same_intent(existing, submission.intent_json)
         if not matches:
             _log.warning(
                 "a task was submitted again with another intent; the first stands",
@@ -80,17 +80,11 @@ def _was_cancelled(task: Task) -> bool:
 
 def intent_digest(intent_json: str) -> str:
     """Return what stands for an intent once its text is dropped: equal for equal JSON values, key order aside."""
-    value = parse_object(intent_json, max_bytes=len(intent_json.encode()))
-    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
+    return hashlib.sha256(canonical(parse_again(intent_json)).encode("ascii")).hexdigest()
 
 
-def _same_intent(existing: Task, intent_json: str, max_bytes: int) -> bool:
+def _same_intent(existing: Task, intent_json: str) -> bool:
     if existing.intent_digest is not None:
         return existing.intent_digest == intent_digest(intent_json)
     first = existing.intent_json
-    if first == intent_json:
-        return True
-    unlimited = max(max_bytes, len(first.encode()))
-    return canonical(parse_object(first, max_bytes=unlimited)) == canonical(
-        parse_object(intent_json, max_bytes=unlimited)
-    )
+    return first == intent_json or canonical(parse_again(first)) == canonical(parse_again(intent_json))

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.api.http.bodies import Bodies
 from gateway.api.http.protocol import MAX_HEADER_BYTES
 from gateway.api.request_id import HEADER, begin_request
 from gateway.api.rest.envelope import failure, problem
@@ -57,6 +58,7 @@ class HttpApp:
         self._rest = rest
         self._connect = connect
         self._open_to_all = open_to_all
+        self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -64,11 +66,13 @@ class HttpApp:
             return
         started = time.perf_counter()
         status = _NOT_STARTED
+        body = self._bodies.counted(receive)
 
         async def noting(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                body.release()
                 message = {**message, "headers": [*message["headers"], named]}
             await send(message)
 
@@ -79,12 +83,13 @@ class HttpApp:
             if answer is not None:
                 await answer(scope, receive, noting)
             else:
-                await self._serve(scope, receive, noting)
+                await self._serve(scope, body.receive, noting)
         except Exception as error:
             if status != _NOT_STARTED:
                 raise
             await failure(error, scope["path"])(scope, receive, noting)
         finally:
+            body.release()
             level = logging.DEBUG if scope["path"] in _PROBES else logging.INFO
             path = scope["raw_path"][:_LONGEST_PATH_LOGGED].decode("ascii", "replace")
             took = (time.perf_counter() - started) * 1000

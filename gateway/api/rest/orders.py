@@ -41,7 +41,7 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
         wanted = Submission(
             task_id=new_task_id() if body.task_id is None else fields.new_key("task_id", body.task_id),
             site=fields.site("site", body.site, policy.sites),
-            intent_json=fields.json_object("intent", text_of(request, "intent"), max_bytes=policy.max_intent_bytes),
+            intent_json=fields.json_size("intent", text_of(request, "intent"), max_bytes=policy.max_intent_bytes),
             callback_url=fields.callback_url("callback_url", body.callback_url),
             traceparent=call.traceparent,
         )

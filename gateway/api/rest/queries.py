@@ -7,8 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from gateway.api.admission import Admission
 from gateway.api.answers import accepted
-from gateway.api.large import checked
-from gateway.api.query_requests import DEFAULT_SITE, query_error, query_result
+from gateway.api.query_requests import DEFAULT_SITE, query_error
 from gateway.api.rest import query_convert, query_models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
@@ -52,7 +51,7 @@ def query_routes(store: Store, policy: QueryPolicy, new_query_id: Callable[[], s
             query_id=new_query_id() if body.query_id is None else fields.new_key("query_id", body.query_id),
             site=fields.site("site", DEFAULT_SITE if body.site is None else body.site, policy.sites),
             kind=body.kind,
-            params_json=fields.json_object("params", params, max_bytes=policy.max_params_bytes),
+            params_json=fields.json_size("params", params, max_bytes=policy.max_params_bytes),
             traceparent=call_of(request).traceparent,
         )
         return success(query_convert.query_submitted_json(await store.write(submit_query, policy, wanted)))
@@ -128,8 +127,7 @@ def query_lease_routes(
     async def report(request: Request, query_id: QueryIdInPath, body: query_models.QueryResult) -> Response:
         """Bring the result of one attempt. After 6006 drop it, never repeat it: the query was handed out again."""
         checked_id = fields.key("query_id", query_id)
-        size = len(text_of(request, "result")) if body.success and body.result is not None else 0
-        told = await checked(size, lambda: _outcome(request, checked_id, body, policy))
+        told = _outcome(request, checked_id, body, policy)
         status = accepted(await store.write(report_result, policy, told, on_success))
         return success({"query_id": told.query_id, "status": status})
 
@@ -143,5 +141,5 @@ def _outcome(request: Request, query_id: str, body: query_models.QueryResult, po
         return QueryOutcome(query_id, worker_id, body.attempt, error=error)
     if body.result is None:
         raise invalid("result", "is required on success")
-    result = query_result("result", text_of(request, "result"), policy)
+    result = fields.json_size("result", text_of(request, "result"), max_bytes=policy.max_result_bytes)
     return QueryOutcome(query_id, worker_id, body.attempt, result_json=result)

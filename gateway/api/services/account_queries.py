@@ -8,6 +8,7 @@ from ordergateway.v1 import account_queries_pb2
 from gateway.api import query_convert, query_requests
 from gateway.api.answers import accepted, heartbeat
 from gateway.api.call import Call
+from gateway.api.large import checked
 from gateway.api.requests import make_page_token, page_token
 from gateway.domain import fields
 from gateway.domain.queries import QueryPolicy
@@ -33,7 +34,10 @@ class AccountQueryService:
         self, request: account_queries_pb2.SubmitQueryRequest, call: Call
     ) -> account_queries_pb2.SubmitQueryResponse:
         """File a query."""
-        wanted = query_requests.query_submission(request, self._policy, self._new_query_id, call.traceparent)
+        wanted = await checked(
+            len(request.params_json),
+            lambda: query_requests.query_submission(request, self._policy, self._new_query_id, call.traceparent),
+        )
         done = await self._store.write(submit_query, self._policy, wanted)
         return account_queries_pb2.SubmitQueryResponse(
             query_id=done.query_id, status=query_convert.query_status_to(done.status), created=done.created

@@ -8,6 +8,7 @@ from ordergateway.v1 import orders_pb2
 from gateway.api import convert, requests
 from gateway.api.answers import accepted, heartbeat
 from gateway.api.call import Call
+from gateway.api.large import checked
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy
 from gateway.orders.history import topic_of
@@ -30,7 +31,10 @@ class OrderService:
 
     async def submit_order(self, request: orders_pb2.SubmitOrderRequest, call: Call) -> orders_pb2.SubmitOrderResponse:
         """File an intent."""
-        wanted = requests.submission(request, self._policy, self._new_task_id, call.traceparent)
+        wanted = await checked(
+            len(request.intent_json),
+            lambda: requests.submission(request, self._policy, self._new_task_id, call.traceparent),
+        )
         done = await self._store.write(submit, self._policy, wanted, Actor(call.identity.name))
         return orders_pb2.SubmitOrderResponse(
             task_id=done.task_id,

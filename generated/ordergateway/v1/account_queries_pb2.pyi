@@ -224,8 +224,8 @@ class SubmitQueryRequest(_message.Message):
     kind: Global___QueryKind.ValueType
     """What to read. Required."""
     params_json: _builtins.str
-    """The parameters: one JSON object as text, at most 256 KiB, 64 levels deep; empty: `{}`. Passed through; the worker
-    refuses malformed ones with a failed result, code 422.
+    """The parameters: one JSON object as text, at most 256 KiB, 64 levels deep, 50,000 values; empty: `{}`. Passed
+    through; the worker refuses malformed ones with a failed result, code 422.
     """
     def __init__(
         self,

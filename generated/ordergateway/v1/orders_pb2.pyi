@@ -360,9 +360,9 @@ class SubmitOrderRequest(_message.Message):
     site: _builtins.str
     """The site, one of the gateway's configured sites. Required."""
     intent_json: _builtins.str
-    """The intent: one JSON object (RFC 8259) as text, at most 256 KiB (configurable) and 64 levels deep. It is handed to
-    the worker value for value: key order, integers of any size, 1 and 1.0 apart. Refused: NaN, Infinity, numbers
-    beyond double range, lone surrogates, NUL, duplicate keys. Required.
+    """The intent: one JSON object (RFC 8259) as text, at most 256 KiB (configurable), 64 levels deep and 50,000
+    values. It is handed to the worker value for value: key order, integers of any size, 1 and 1.0 apart. Refused: NaN,
+    Infinity, numbers beyond double range, lone surrogates, NUL, duplicate keys. Required.
     """
     callback_url: _builtins.str
     """Where to POST the end of the task; absolute http or https URL, at most 2,000 characters. Optional."""

@@ -1,0 +1,109 @@
+"""The contract's messages as JSON over Connect: what protobuf's own reader takes in good faith is looked at first.
+
+That reader takes `1.5` for an enum's 1, `1_0` for 10, the last of two names of one field, and any number of values.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final, TypeVar, cast
+
+from connectrpc.codec import Codec
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.json_format import MessageToJson, ParseDict, ParseError
+from google.protobuf.message import Message
+
+from gateway.api.connect.errors import connect_error
+from gateway.domain.json_text import JsonTextError, parse_object
+from gateway.domain.refusals import RefusedError, invalid
+
+M = TypeVar("M", bound=Message)
+
+MAX_VALUES: Final = 1_000
+"""Values in one message as JSON. An intent is one of them: a text, in which a JSON object is."""
+
+_WHOLE: Final = re.compile(r"-?[0-9]+", re.ASCII)
+_TEXTS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = MappingProxyType(
+    {
+        "google.protobuf.Duration": (
+            re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s", re.ASCII),
+            "must be a duration in seconds, such as 1.5s",
+        ),
+        "google.protobuf.Timestamp": (
+            re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII),
+            "must be a time with offset (RFC 3339), such as 2026-07-30T14:59:00Z",
+        ),
+    }
+)
+_INTEGERS: Final = frozenset(
+    {FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT32}
+    | {FieldDescriptor.CPPTYPE_UINT64}
+)
+
+
+class StrictJsonCodec(Codec[Message, M]):
+    """Reads and writes messages. `max_bytes` bounds a text; connectrpc has refused larger bodies before."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+
+    def name(self) -> str:
+        """Return the codec's name in content types."""
+        return "json"
+
+    def encode(self, message: Message) -> bytes:
+        """Write a message."""
+        return MessageToJson(message, indent=None).encode()
+
+    def decode(self, data: bytes | bytearray, message_class: type[M]) -> M:
+        """Read a message. Raises ConnectError INVALID_ARGUMENT with the field."""
+        message = message_class()
+        try:
+            value = parse_object(data.decode(), max_bytes=self._max_bytes, max_values=MAX_VALUES)
+            _check_message(value, cast(Descriptor, message_class.DESCRIPTOR), "")
+            ParseDict(value, message, ignore_unknown_fields=True)
+        except RefusedError as error:
+            raise connect_error(error.refusal) from None
+        except (UnicodeDecodeError, JsonTextError, ParseError) as error:
+            told = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+            raise connect_error(invalid("request", told).refusal) from None
+        return message
+
+
+def _check_message(value: Any, descriptor: Descriptor, path: str) -> None:
+    if not isinstance(value, dict):
+        return  # protobuf's reader refuses it, and says so well
+    fields, seen = _fields_of(descriptor), dict[str, str]()
+    for name, each in value.items():
+        field = fields.get(name)
+        if field is None:
+            continue
+        if field.name in seen:
+            raise invalid(f"{path}{field.name}", f"stands twice, as {seen[field.name]} and as {name}")
+        seen[field.name] = name
+        for one in each if field.is_repeated and isinstance(each, list) else [each]:
+            _check_value(one, field, f"{path}{field.name}")
+
+
+def _check_value(value: Any, field: FieldDescriptor, path: str) -> None:
+    if field.enum_type is not None:
+        names = field.enum_type.values_by_name
+        number = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and not number and not (isinstance(value, str) and value in names):
+            raise invalid(path, "must be one of the enum's names, or its number")
+    elif field.cpp_type in _INTEGERS:
+        if isinstance(value, str) and not _WHOLE.fullmatch(value):
+            raise invalid(path, "must be a whole number")
+    elif field.message_type is not None:
+        form = _TEXTS.get(field.message_type.full_name)
+        if form is None:
+            _check_message(value, field.message_type, f"{path}.")
+        elif isinstance(value, str) and not form[0].fullmatch(value):
+            raise invalid(path, form[1])
+
+
+@cache
+def _fields_of(descriptor: Descriptor) -> Mapping[str, FieldDescriptor]:
+    """Return the fields of a message by each of their names."""
+    return {name: field for field in descriptor.fields for name in (field.name, field.json_name)}
