@@ -9,6 +9,7 @@ read: the separators are counted first.
 import json
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -83,9 +84,32 @@ def parse_again(text: str) -> dict[str, Any]:
     return value
 
 
-def canonical(value: dict[str, Any]) -> str:
-    """Return a text that is equal for equal JSON values: key order does not count, 1 and 1.0 differ."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+def canonical(value: dict[str, Any]) -> Iterator[str]:
+    """Yield the parts of a text that is equal for equal JSON values: key order does not count, 1 and 1.0 differ.
+
+    Part by part, so that another thread gets its turn: written at once, a large value holds up the whole process.
+    """
+    return _CANONICAL.iterencode(value)
+
+
+def equal(one: object, other: object) -> bool:
+    """Tell whether two JSON values are the same: key order does not count, 1 and 1.0 differ, and so do 0.0 and -0.0."""
+    pending = [(one, other)]
+    while pending:
+        left, right = pending.pop()
+        if type(left) is not type(right):
+            return False
+        if isinstance(left, dict) and isinstance(right, dict):
+            if left.keys() != right.keys():
+                return False
+            pending.extend((value, right[key]) for key, value in left.items())
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
+                return False
+            pending.extend(zip(left, right, strict=True))
+        elif left != right or (isinstance(left, float) and repr(left) != repr(right)):
+            return False
+    return True
 
 
 def _pairs(text: str) -> list[tuple[str, Member]]:
@@ -126,17 +150,21 @@ def _gap(text: str, at: int) -> int:
 
 def _check_values(text: str, limit: int) -> None:
     """Refuse a text of too many values, at the cost of a few searches through it."""
-    if _separators(text) <= limit:
+    if not _exceeds(text, limit):
         return
     # They may stand in strings, of which a text has at most two for each value: its key and itself.
     bare, strings = _STRING.subn("", text, 2 * limit + 1)
-    if strings > 2 * limit or _separators(bare) > limit:
+    if strings > 2 * limit or _exceeds(bare, limit):
         raise JsonTextError(f"holds more than {limit:,} values")
 
 
-def _separators(text: str) -> int:
-    """Count what stands before each value but the first of an array or object."""
-    return text.count(",") + text.count("[") + text.count("{")
+def _exceeds(text: str, limit: int) -> bool:
+    """Count what stands before values: a comma, or the opening of an array or object that is not empty."""
+    commas = text.count(",")
+    if commas > limit:
+        return True
+    openings = text.count("[") + text.count("{")
+    return commas + openings > limit and commas + openings - text.count("[]") - text.count("{}") > limit
 
 
 def _check(value: dict[str, Any], text: str, max_depth: int) -> None:
@@ -177,6 +205,8 @@ def _constant(text: str) -> Any:
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant
 )
+
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
 def _depth(value: object) -> int:

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 
-from gateway.domain.json_text import canonical, parse_again
+from gateway.domain.json_text import canonical, equal, parse_again
 from gateway.domain.models import Actor, Policy, Submission, Submitted, Task, TaskDetail
 from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
@@ -80,11 +80,14 @@ def _was_cancelled(task: Task) -> bool:
 
 def intent_digest(intent_json: str) -> str:
     """Return what stands for an intent once its text is dropped: equal for equal JSON values, key order aside."""
-    return hashlib.sha256(canonical(parse_again(intent_json)).encode("ascii")).hexdigest()
+    digest = hashlib.sha256()
+    for part in canonical(parse_again(intent_json)):
+        digest.update(part.encode("ascii"))
+    return digest.hexdigest()
 
 
 def _same_intent(existing: Task, intent_json: str) -> bool:
     if existing.intent_digest is not None:
         return existing.intent_digest == intent_digest(intent_json)
     first = existing.intent_json
-    return first == intent_json or canonical(parse_again(first)) == canonical(parse_again(intent_json))
+    return first == intent_json or equal(parse_again(first), parse_again(intent_json))

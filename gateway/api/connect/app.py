@@ -4,16 +4,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from connectrpc.compat import google_protobuf_binary_codec
 from connectrpc.server import ConnectASGIApplication
 from ordergateway.v1 import account_queries_connect, catalog_connect, operations_connect, orders_connect
 from starlette.types import ASGIApp
 
 from gateway.api.admission import Admission
 from gateway.api.call import methods_of
+from gateway.api.connect.codecs import BinaryCodec, StrictJsonCodec
 from gateway.api.connect.door import Door, call_now
 from gateway.api.connect.errors import ToldASGIApplication
-from gateway.api.connect.json_codec import StrictJsonCodec
 from gateway.api.services import Services
 
 CONNECT_SERVICES: Final[Mapping[str, tuple[type[Any], type[ConnectASGIApplication[Any]]]]] = MappingProxyType(
@@ -39,7 +38,7 @@ CONNECT_SERVICES: Final[Mapping[str, tuple[type[Any], type[ConnectASGIApplicatio
 def connect_apps(services: Services, admission: Admission, max_message_bytes: int) -> Mapping[str, ASGIApp]:
     """Return the applications by the first part of their paths, `/package.Service`."""
     apps: dict[str, ASGIApp] = {}
-    codecs = [google_protobuf_binary_codec(), StrictJsonCodec(max_message_bytes)]
+    codecs = [BinaryCodec[Any](), StrictJsonCodec[Any](max_message_bytes)]
     for descriptor, service in services.offered():
         generated = CONNECT_SERVICES.get(descriptor.full_name)
         if generated is None:

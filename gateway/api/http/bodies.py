@@ -1,5 +1,6 @@
 """What request bodies may hold of the memory, over all connections of the HTTP port."""
 
+import asyncio
 from datetime import timedelta
 from typing import Final
 
@@ -19,6 +20,7 @@ class Bodies:
 
     def __init__(self) -> None:
         self.held = 0
+        self.turns = asyncio.Lock()
 
     def counted(self, receive: Receive) -> "Body":
         """Return the body of a request that is received with `receive`."""
@@ -43,6 +45,10 @@ class Body:
         if self._size > SMALL_BYTES and self._all.held > MAX_BYTES:
             why = "too many large requests are being sent at the same time; send it again"
             raise RefusedError(Refusal(Reason.TOO_MANY, why, retry_after=timedelta(seconds=1)))
+        if self._size > SMALL_BYTES and not message.get("more_body", False):
+            # What is done with a large one takes a while; in between everybody else has their turn.
+            async with self._all.turns:
+                await asyncio.sleep(0)
         return message
 
     def release(self) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from ordergateway.v1 import errors_pb2
 
-from tests.gateway.support.in_process import RunningGateway
+from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.rest_api import rest_client, submit
 
 ORDERS = "/ordergateway.v1.OrderService/"
@@ -18,9 +19,14 @@ OPERATIONS = "/ordergateway.v1.OperationsService/"
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.fixture
-async def client(gateway: RunningGateway) -> AsyncIterator[httpx.AsyncClient]:
-    async with rest_client(gateway.http_port) as client:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a gateway that all rows share."""
+    async with running_gateway(tmp_path_factory.mktemp("gateway")) as gateway, rest_client(gateway.http_port) as client:
+        await submit(client)
         yield client
 
 
@@ -138,7 +144,6 @@ IN_STREAMS: dict[str, tuple[dict[str, str], bytes]] = {
 
 @pytest.mark.parametrize("name", IN_STREAMS)
 async def test_in_a_stream_too(client: httpx.AsyncClient, name: str) -> None:
-    await submit(client)
     headers, body = IN_STREAMS[name]
     async with client.stream("POST", ORDERS + "WatchOrder", content=body, headers=headers) as answer:
         assert answer.status_code == 200

@@ -97,6 +97,9 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
 }
 
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
     async with running_gateway(tmp_path_factory.mktemp("gateway"), token=TOKEN, api_token=TOKEN) as gateway:
@@ -109,7 +112,6 @@ def answers_in(data: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.asyncio(loop_scope="module")
 async def test_what_may_be_two_requests_is_refused_and_nothing_follows(gateway: RunningGateway, name: str) -> None:
     sent, status, words = REFUSED[name]
     before = gateway.dump()
@@ -136,6 +138,5 @@ TAKEN: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-@pytest.mark.asyncio(loop_scope="module")
 async def test_what_is_one_request_is_served_and_the_next_one_too(gateway: RunningGateway, name: str) -> None:
     assert answers_in(await exchange(gateway.http_port, TAKEN[name] + NEXT)) == [200, 200]

@@ -1,6 +1,7 @@
-"""The contract's messages as JSON over Connect: what protobuf's own reader takes in good faith is looked at first.
+"""The contract's messages as they travel over Connect, binary and as JSON.
 
-That reader takes `1.5` for an enum's 1, `1_0` for 10, the last of two names of one field, and any number of values.
+What protobuf's own reader of JSON takes in good faith is looked at first: it takes `1.5` for an enum's 1, `1_0` for 10,
+the last of two names of one field, and any number of values.
 """
 
 import re
@@ -14,6 +15,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import MessageToJson, ParseDict, ParseError
 from google.protobuf.message import Message
 
+from gateway.api.call import check_size
 from gateway.api.connect.errors import connect_error
 from gateway.domain.json_text import JsonTextError, parse_object
 from gateway.domain.refusals import RefusedError, invalid
@@ -42,6 +44,27 @@ _INTEGERS: Final = frozenset(
 )
 
 
+_LONG: Final = 1_024
+"""Characters from which a text is set as it is; protobuf's reader takes a tenth of a microsecond for each."""
+
+
+class BinaryCodec(Codec[Message, M]):
+    """Reads and writes messages."""
+
+    def name(self) -> str:
+        """Return the codec's name in content types."""
+        return "proto"
+
+    def encode(self, message: Message) -> bytes:
+        """Write a message."""
+        return message.SerializeToString()
+
+    def decode(self, data: bytes | bytearray, message_class: type[M]) -> M:
+        """Read a message. Raises ConnectError RESOURCE_EXHAUSTED, or DecodeError."""
+        _check_size(message_class, data)
+        return message_class.FromString(bytes(data))
+
+
 class StrictJsonCodec(Codec[Message, M]):
     """Reads and writes messages. `max_bytes` bounds a text; connectrpc has refused larger bodies before."""
 
@@ -57,18 +80,40 @@ class StrictJsonCodec(Codec[Message, M]):
         return MessageToJson(message, indent=None).encode()
 
     def decode(self, data: bytes | bytearray, message_class: type[M]) -> M:
-        """Read a message. Raises ConnectError INVALID_ARGUMENT with the field."""
+        """Read a message. Raises ConnectError RESOURCE_EXHAUSTED, or INVALID_ARGUMENT with the field."""
+        _check_size(message_class, data)
         message = message_class()
         try:
             value = parse_object(data.decode(), max_bytes=self._max_bytes, max_values=MAX_VALUES)
             _check_message(value, cast(Descriptor, message_class.DESCRIPTOR), "")
+            texts = _take_long_texts(value, cast(Descriptor, message_class.DESCRIPTOR))
             ParseDict(value, message, ignore_unknown_fields=True)
+            for name, text in texts.items():
+                setattr(message, name, text)
         except RefusedError as error:
             raise connect_error(error.refusal) from None
         except (UnicodeDecodeError, JsonTextError, ParseError) as error:
             told = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
             raise connect_error(invalid("request", told).refusal) from None
         return message
+
+
+def _check_size(message_class: type[Message], data: bytes | bytearray) -> None:
+    try:
+        check_size(message_class, len(data))
+    except RefusedError as error:
+        raise connect_error(error.refusal) from None
+
+
+def _take_long_texts(value: dict[str, Any], descriptor: Descriptor) -> dict[str, str]:
+    """Take long texts out of a message that has been checked; return them by their fields' names."""
+    texts = {}
+    for name, field in _fields_of(descriptor).items():
+        alone = not field.is_repeated and (field.containing_oneof is None or len(field.containing_oneof.fields) == 1)
+        text = value.get(name)
+        if alone and field.cpp_type == FieldDescriptor.CPPTYPE_STRING and isinstance(text, str) and len(text) > _LONG:
+            texts[field.name] = value.pop(name)
+    return texts
 
 
 def _check_message(value: Any, descriptor: Descriptor, path: str) -> None:
