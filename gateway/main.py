@@ -30,7 +30,8 @@ from gateway.api.services.operations import OperationsService
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
 from gateway.api.services.query_leases import QueryLeaseService
-from gateway.api.tls import Certificates, TlsFiles, TlsFilesError
+from gateway.api.tls import Certificates
+from gateway.api.tls_files import TlsFiles, TlsFilesError
 from gateway.catalog.ingest import Ingest
 from gateway.catalog.rounds import Rounds
 from gateway.clock import ServiceClock, SystemTime, load_clock, system_time
@@ -250,7 +251,7 @@ async def _listen(settings: Settings, server: GrpcServer, http: HttpServer, tls:
         return f"{PREFIX}{name}: {host}:{port} cannot be listened on (in use?)"
 
     try:
-        await server.start(host, settings.gateway_grpc_port, None if tls is None else tls.grpc())
+        await server.start(host, settings.gateway_grpc_port, None if tls is None else tls.grpc)
     except RuntimeError as error:
         raise SettingsError(taken("GATEWAY_GRPC_PORT", settings.gateway_grpc_port)) from error
     try:

@@ -114,6 +114,14 @@ class Loop(VirtualLoop):
         return future
 
 
+class SlowContext(ServerContext):
+    """Lets a call be broken off before its request has come."""
+
+    async def read(self) -> Any:
+        await asyncio.sleep(0)
+        return await super().read()
+
+
 class WholeGateway(GatewayMachine):
     """The gateway's machine with every service of the contract, on the store's own engine."""
 
@@ -173,12 +181,12 @@ class Rig:
     async def call(self, path: str, request: Message, taken: list[Any] | None = None) -> list[Any]:
         """Calls as grpc's server does; `taken` gets what has reached the transport, be the call broken off or not."""
         handler = self.machine.server.handlers[path]
-        data, context = request.SerializeToString(), ServerContext(METADATA)
+        context = SlowContext(METADATA, request.SerializeToString())
         taken = [] if taken is None else taken
-        if handler.unary_unary is not None:
-            taken.append(await handler.unary_unary(data, context))
+        if handler.stream_unary is not None:
+            taken.append(await handler.stream_unary(None, context))
         else:
-            await _send_all(handler.unary_stream(data, context), taken)
+            await _send_all(handler.stream_stream(None, context), taken)
         return taken
 
     async def break_off(
@@ -227,6 +235,7 @@ class Rig:
             "timers": sum(not timer._cancelled for timer in self.loop._scheduled),  # type: ignore[attr-defined]
             "generators": len(self.loop._asyncgens),  # type: ignore[attr-defined]
             "calls": self.machine.guard._running,
+            "unread": self.machine.guard._unread._taken,
             "waiters": self.machine.admission.waiters,
             "subscriptions": sorted(self.machine.hub.topics()),
             "places": [

@@ -1,16 +1,16 @@
 """The test of every await is a test only if it finds what it looks for: each guard is taken out, and it must notice."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-import grpc
 import pytest
 
 from gateway.api.admission import Admission
 from gateway.api.grpc.guard import Guard
+from gateway.api.grpc.incoming import Places
 from gateway.store.sqlite.engine import SqliteStore
 from gateway.store.sqlite.transaction import SqliteTransaction
 from gateway.store.sqlite.writer import GroupWriter
@@ -64,14 +64,19 @@ def _waiting_without_an_end(self: Any) -> Iterator[None]:
     self._waiters -= 1
 
 
-def _stream_without_an_end(self: Any, method: Any) -> Any:
-    async def serve(data: bytes, context: Any) -> AsyncIterator[Any]:
-        self._running += 1
-        async for answer in method.serve(method.decode(data), self._admit(method.path, context)):
-            yield answer
-        self._end_call()
+@contextmanager
+def _counting_without_an_end(self: Any) -> Iterator[None]:
+    self._running += 1
+    yield
+    self._running -= 1
+    self._call_ended.set()
 
-    return grpc.unary_stream_rpc_method_handler(serve)
+
+@contextmanager
+def _place_without_an_end(self: Any) -> Iterator[None]:
+    self._taken += 1
+    yield
+    self._taken -= 1
 
 
 HELD, NOBODY = "held after", "leased to nobody"
@@ -88,7 +93,8 @@ BROKEN: dict[str, tuple[str, str, Any, str, Any]] = {
     "an answer to whoever has gone": ("PauseDispatch", HELD, GroupWriter, "_answer", _answer_whoever_has_gone),
     "a subscription that stays": ("WatchOrder", HELD, Hub, "_remove", lambda *_: None),
     "a place among the waiters that stays taken": ("WatchQuery", HELD, Admission, "waiting", _waiting_without_an_end),
-    "a call that is counted for ever": ("WatchOrder", HELD, Guard, "_stream", _stream_without_an_end),
+    "a call that is counted for ever": ("WatchOrder", HELD, Guard, "_counted", _counting_without_an_end),
+    "a place among the unread that stays taken": ("WatchOrder", HELD, Places, "place", _place_without_an_end),
 }  # fmt: skip
 """What is broken: the call that finds it out, what is found, and what takes the guard's place."""
 

@@ -27,11 +27,15 @@ class Aborted(Exception):  # noqa: N818 -- what grpc calls it
 class ServerContext:
     """The part of grpc's context that the guard uses."""
 
-    def __init__(self, metadata: Sequence[tuple[str, Any]]) -> None:
+    def __init__(self, metadata: Sequence[tuple[str, Any]], request: bytes) -> None:
         self._metadata = metadata
+        self._requests = [request]
 
     def invocation_metadata(self) -> Sequence[tuple[str, Any]]:
         return self._metadata
+
+    async def read(self) -> Any:
+        return self._requests.pop() if self._requests else grpc.aio.EOF
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> None:
         raise Aborted(code, details, trailing_metadata)
@@ -139,7 +143,7 @@ class Channel:
 
 async def _serve(handler: Any, data: bytes, metadata: Any, back: Callable[[Any], None]) -> None:
     try:
-        answer = await handler.unary_unary(data, ServerContext(tuple(metadata or ())))
+        answer = await handler.stream_unary(None, ServerContext(tuple(metadata or ()), data))
         back(answer.SerializeToString())
     except Aborted as aborted:
         back(rpc_error(aborted.code, aborted.words, aborted.trailing))
@@ -183,7 +187,7 @@ class StreamCall:
 
     async def _serve(self, handler: Any, data: bytes, metadata: Any) -> None:
         try:
-            async for message in handler.unary_stream(data, ServerContext(tuple(metadata or ()))):
+            async for message in handler.stream_stream(None, ServerContext(tuple(metadata or ()), data)):
                 self._send(message.SerializeToString())
             self._send(None)
         except Aborted as aborted:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
+from grpc_health.v1.health import SERVICE_NAME as HEALTH
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from gateway.api.admission import Admission
 from gateway.api.call import methods_of
 from gateway.api.grpc.guard import REFLECTION_METHOD, Guard
+from gateway.api.grpc.renewal import HANDSHAKE_SECONDS, GrpcCertificate
 from gateway.api.services import Services
 
 _log = logging.getLogger(__name__)
@@ -33,6 +35,7 @@ _OPTIONS: Final = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.max_metadata_size", 16 * 1024),
+    ("grpc.server_handshake_timeout_ms", round(HANDSHAKE_SECONDS * 1000)),
     # Another process on the same port would split the workers between two gateways.
     ("grpc.so_reuseport", 0),
 )
@@ -50,6 +53,7 @@ class GrpcServer:
         self._guard = Guard(admission)
         self._server = grpc.aio.server(options=_OPTIONS, interceptors=interceptors)
         self._health = health_aio.HealthServicer()
+        self._tls: GrpcCertificate | None = None
         self.port = 0
         self._names: list[str] = []
         for descriptor, service in services.offered():
@@ -58,20 +62,24 @@ class GrpcServer:
                 [grpc.method_handlers_generic_handler(descriptor.full_name, handlers)]
             )
             self._names.append(descriptor.full_name)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        shown = [*self._names, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME]
+        shown = [*self._names, HEALTH, reflection.SERVICE_NAME]
         handler = self._guard.reflection_handler(reflection.aio.ReflectionServicer(shown))
         self._server.add_generic_rpc_handlers(
-            [grpc.method_handlers_generic_handler(reflection.SERVICE_NAME, {REFLECTION_METHOD: handler})]
+            [
+                grpc.method_handlers_generic_handler(reflection.SERVICE_NAME, {REFLECTION_METHOD: handler}),
+                grpc.method_handlers_generic_handler(HEALTH, self._guard.health_handlers(self._health)),
+            ]
         )
 
-    async def start(self, host: str, port: int, tls: grpc.ServerCredentials | None) -> None:
+    async def start(self, host: str, port: int, tls: GrpcCertificate | None) -> None:
         """Bind and serve. Raises RuntimeError if the address cannot be bound."""
+        self._tls = tls
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         if tls is None:
             self.port = self._server.add_insecure_port(address)
         else:
-            self.port = self._server.add_secure_port(address, tls)
+            self.port = self._server.add_secure_port(address, tls.credentials())
+            tls.serves(host, self.port)
         await self._server.start()
         for name in ("", *self._names):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
@@ -91,6 +99,8 @@ class GrpcServer:
             async with asyncio.timeout(grace / 2):
                 await self._guard.streams_ended()
         await self._server.stop(grace - (clock() - begun))
+        if self._tls is not None:
+            self._tls.close()
         try:
             async with asyncio.timeout(grace):
                 await self._guard.idle()

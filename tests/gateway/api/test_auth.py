@@ -133,6 +133,17 @@ def test_a_bad_scheme_or_token_is_refused_without_being_repeated(value: str) -> 
     assert "api-token" not in refused.value.refusal.message
 
 
+async def test_a_call_with_several_authorizations_is_refused_whichever_of_them_is_valid(
+    guarded: RunningGateway,
+) -> None:
+    async with connected(guarded.port) as api:
+        for tokens in (("api-token-1", "wrong"), ("wrong", "api-token-1"), ("api-token-1", "api-token-1")):
+            api._metadata = tuple(("authorization", f"Bearer {token}") for token in tokens)
+            with pytest.raises(RefusedCallError, match="once; this call has several") as refused:
+                await api.health()
+            assert (refused.value.status, refused.value.reason) == ("UNAUTHENTICATED", Reason.UNAUTHENTICATED)
+
+
 @pytest.mark.parametrize("value", ["Bearer secret", "bearer secret", "BEARER secret", "Bearer  secret "])
 def test_the_scheme_s_case_and_spaces_do_not_matter(value: str) -> None:
     assert Authenticator({"api": (EVERY_ROLE, ["secret"])}).identify(value).name == "api"

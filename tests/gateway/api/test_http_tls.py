@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from gateway.api.tls import Certificates, TlsFiles, TlsFilesError
+from gateway.api.tls import Certificates
+from gateway.api.tls_files import TlsFiles, TlsFilesError
 from tests.gateway.api.test_auth import certificates, health_over_tls, openssl
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 from tests.gateway.support.process import gateway_process
@@ -146,27 +147,3 @@ async def test_the_program_takes_a_renewed_certificate_too(certificates: Path) -
         assert await running.terminate() == 0
 
 
-async def test_a_renewal_that_does_not_fit_leaves_the_old_pair(certificates: Path) -> None:
-    watched = Certificates(TlsFiles(certificates / "server.pem", certificates / "server.key", None))
-    assert await watched.run_once() == {}
-    good = (certificates / "server.pem").read_bytes()
-    for broken in (b"", b"no certificate", (certificates / "other.pem").read_bytes(), None):
-        if broken is None:
-            (certificates / "server.pem").unlink()
-        else:
-            (certificates / "server.pem").write_bytes(broken)
-        assert await watched.run_once() == {}
-    (certificates / "server.pem").write_bytes(good + b"\n")
-    assert await watched.run_once() == {"renewed": 1}
-
-
-@pytest.mark.parametrize("missing", ["server.pem", "server.key", "ca.pem"])
-def test_files_that_cannot_be_used_stop_the_start(certificates: Path, missing: str) -> None:
-    (certificates / missing).unlink()
-    with pytest.raises(TlsFilesError, match=missing):
-        Certificates(TlsFiles(certificates / "server.pem", certificates / "server.key", certificates / "ca.pem"))
-
-
-def test_a_key_that_does_not_fit_stops_the_start(certificates: Path) -> None:
-    with pytest.raises(TlsFilesError, match="do not fit"):
-        Certificates(TlsFiles(certificates / "server.pem", certificates / "client.key", None))
