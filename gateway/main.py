@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from gateway.api.admission import Admission
 from gateway.api.auth import EVERY_ROLE, Authenticator, Role
-from gateway.api.grpc.server import GrpcServer
+from gateway.api.grpc.server import GrpcServer, Limits
 from gateway.api.health import HealthCheck
 from gateway.api.http.assembly import http_app
 from gateway.api.http.server import HttpServer
@@ -145,9 +145,9 @@ async def run_gateway(
             health_routes(check),
             metrics_routes(lambda: metrics.page(store, check.look, lambda: admission.waiters), CONTENT_TYPE),
         ]
-        server = GrpcServer(services, admission, tracing.interceptors())
+        server = GrpcServer(services, admission, tracing.interceptors(), _limits(settings))
         application = http_app(services, routers, admission, settings.max_body_bytes, settings.sites[0])
-        http = HttpServer(tracing.traced(application), STOP_SECONDS)
+        http = HttpServer(tracing.traced(application), STOP_SECONDS, settings.max_connections)
         await _listen(settings, server, http, certificates)
         background = [asyncio.create_task(work) for work in (desk.run(), query_desk.run(), *map(run_sweep, sweeps))]
         try:
@@ -230,6 +230,10 @@ def _authenticator(settings: Settings) -> Authenticator:
             "operator": (frozenset({Role.OPERATOR}), plain(settings.operator_token)),
         }
     )
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(settings.max_connections, settings.grpc_calls_per_connection)
 
 
 def certificates_of(settings: Settings) -> Certificates | None:

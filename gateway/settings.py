@@ -122,6 +122,19 @@ class Settings(BaseSettings):
     max_waiters: int = Field(
         10_000, ge=1, le=1_000_000, description="How many streams and long polls may be open at once, over all ports."
     )
+    max_connections: int = Field(
+        10_000,
+        ge=10,
+        le=1_000_000,
+        description="How many connections each port takes at once; further ones are closed.",
+    )
+    grpc_calls_per_connection: int = Field(
+        1_000,
+        ge=10,
+        le=100_000,
+        description="How many calls may be open on one gRPC connection, idle streams included. Clients know of it: a "
+        "further call waits there until one has ended, or for a second connection.",
+    )
     rate_limit_per_second: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] = Field(
         0, description="Calls a second that one token may make; 0 means no limit."
     )

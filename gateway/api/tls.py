@@ -8,7 +8,7 @@ from typing import Final
 from gateway.api.grpc.renewal import GrpcCertificate, RenewalError
 from gateway.api.tls_files import TlsFiles, TlsFilesError
 
-CHECK_SECONDS: Final = 5.0
+CHECK_SECONDS: Final = 1.0
 """How often the files are looked at."""
 
 _log = logging.getLogger(__name__)

@@ -100,7 +100,7 @@ def _certificates(path: Path, data: bytes) -> ssl.SSLContext:
 
 
 def _check_dates(path: Path, loaded: ssl.SSLContext, *, enough: int) -> None:
-    """Raise TlsFilesError unless `enough` of the CA certificates are valid today (an authority's list ages in parts)."""
+    """Raise TlsFilesError unless `enough` of the CA certificates are valid today (a list ages in parts)."""
     valid, told = 0, ""
     for found in loaded.get_ca_certs():
         told = _out_of_date(found) or told

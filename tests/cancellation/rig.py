@@ -235,7 +235,7 @@ class Rig:
             "timers": sum(not timer._cancelled for timer in self.loop._scheduled),  # type: ignore[attr-defined]
             "generators": len(self.loop._asyncgens),  # type: ignore[attr-defined]
             "calls": self.machine.guard._running,
-            "unread": self.machine.guard._unread._taken,
+            "unread": [places._taken for places in self.machine.guard._unread.values() if places._taken],
             "waiters": self.machine.admission.waiters,
             "subscriptions": sorted(self.machine.hub.topics()),
             "places": [

@@ -8,6 +8,7 @@ one.
 import asyncio
 import contextlib
 import logging
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -33,7 +34,7 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 REFLECTION_METHOD: Final = "ServerReflectionInfo"
 
 MAX_UNREAD: Final = 256
-"""How many calls of known callers may have their requests on the way at once, each up to the largest request."""
+"""How many calls of one caller may have their requests on the way at once, each up to the largest request."""
 
 MAX_HEALTH_CALLS: Final = 1_000
 """How many calls of gRPC's health service, which asks for no token, may be open at once."""
@@ -44,7 +45,7 @@ class Guard:
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
-        self._unread = Places(MAX_UNREAD, "sending their requests")
+        self._unread: defaultdict[str, Places] = defaultdict(lambda: Places(MAX_UNREAD, "sending their requests"))
         self._health_calls = Places(MAX_HEALTH_CALLS, "asking for the health")
         self._running = self._streams = 0
         self._call_ended = asyncio.Event()
@@ -70,7 +71,7 @@ class Guard:
             with self._counted():
                 try:
                     call = self._admit(method.path, context)
-                    answer: Message = await method.serve(await self._request(method, context), call)
+                    answer: Message = await method.serve(await self._request(method, call, context), call)
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                     await _abort(context, method.path, error)
             return answer
@@ -79,14 +80,14 @@ class Guard:
 
     def _stream(self, method: Method) -> "Handler":
         async def serve(_requests: object, context: Context) -> AsyncIterator[Message]:
-            with self._counted():
+            with self._counted(), contextlib.ExitStack() as held:
                 try:
                     call = self._admit(method.path, context)
-                    request = await self._request(method, context)
-                    with self._streaming():
-                        async with contextlib.aclosing(method.serve(request, call)) as answers:
-                            async for answer in answers:
-                                yield answer
+                    request = await self._request(method, call, context)
+                    held.enter_context(self._streaming())
+                    async with contextlib.aclosing(method.serve(request, call)) as answers:
+                        async for answer in answers:
+                            yield answer
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                     await _abort(context, method.path, error)
 
@@ -136,8 +137,8 @@ class Guard:
             "Watch": grpc.stream_stream_rpc_method_handler(watch, None, _encode),
         }
 
-    async def _request(self, method: Method, context: Context) -> Message:
-        with self._unread.place():
+    async def _request(self, method: Method, call: Call, context: Context) -> Message:
+        with self._unread[call.identity.name].place():
             data = await read_request(context)
         return method.decode(data)
 
@@ -167,7 +168,7 @@ class Guard:
 
     @contextlib.contextmanager
     def _streaming(self) -> Iterator[None]:
-        """Hold a place among those who wait, for a stream whose request has come."""
+        """Hold a place among those who wait, for a stream whose request has come, until its last word is said."""
         self._streams += 1
         try:
             with self._admission.waiting():

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import grpc
@@ -25,6 +26,12 @@ MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 
 _MAX_ANSWER_BYTES: Final = 128 * 1024 * 1024
 
+_MAX_UNSERVED: Final = 10_000
+"""Calls that grpc holds until the gateway looks at them, each with up to 16 KiB of metadata; it fails further ones."""
+
+_IDLE_SECONDS: Final = 600.0
+"""After how long without a call a connection is closed; a client opens another when it needs one."""
+
 # A dead peer is noticed within 30 s, and a client may ping every 10 s without being sent away.
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -36,9 +43,30 @@ _OPTIONS: Final = (
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.max_metadata_size", 16 * 1024),
     ("grpc.server_handshake_timeout_ms", round(HANDSHAKE_SECONDS * 1000)),
+    ("grpc.max_connection_idle_ms", round(_IDLE_SECONDS * 1000)),
+    ("grpc.server.max_pending_requests", _MAX_UNSERVED - 1),
+    ("grpc.server.max_pending_requests_hard_limit", _MAX_UNSERVED),
     # Another process on the same port would split the workers between two gateways.
     ("grpc.so_reuseport", 0),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many connections the port takes, and how many calls may be open on one."""
+
+    connections: int
+    calls_a_connection: int
+
+    def options(self) -> tuple[tuple[str, int], ...]:
+        """Return them as grpc's options."""
+        return (
+            ("grpc.max_allowed_incoming_connections", self.connections),
+            ("grpc.max_concurrent_streams", self.calls_a_connection),
+        )
+
+
+DEFAULT_LIMITS: Final = Limits(connections=10_000, calls_a_connection=1_000)
 
 
 class GrpcServer:
@@ -49,9 +77,10 @@ class GrpcServer:
         services: Services,
         admission: Admission,
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._guard = Guard(admission)
-        self._server = grpc.aio.server(options=_OPTIONS, interceptors=interceptors)
+        self._server = grpc.aio.server(options=(*_OPTIONS, *limits.options()), interceptors=interceptors)
         self._health = health_aio.HealthServicer()
         self._tls: GrpcCertificate | None = None
         self.port = 0

@@ -32,8 +32,9 @@ _WORDS: Final = {
 
 
 class BoundedH11(H11Protocol):
-    """uvicorn's protocol with timers."""
+    """uvicorn's protocol with timers, and a limit on connections."""
 
+    max_connections = 10_000
     _headers_due: asyncio.TimerHandle | None = None
     _reading_due: asyncio.TimerHandle | None = None
     _lingering: asyncio.TimerHandle | None = None
@@ -52,6 +53,9 @@ class BoundedH11(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, and wait for headers."""
         super().connection_made(transport)
+        if len(self.connections) > self.max_connections:
+            transport.abort()
+            return
         self._expect_headers()
 
     def data_received(self, data: bytes) -> None:

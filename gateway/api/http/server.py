@@ -25,12 +25,12 @@ _KEEP_ALIVE_SECONDS: Final = 75
 class HttpServer:
     """Serves an ASGI application. `port` is known after `start`."""
 
-    def __init__(self, app: ASGIApp, stop_seconds: float) -> None:
+    def __init__(self, app: ASGIApp, stop_seconds: float, max_connections: int) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         self._stop_seconds = stop_seconds
         self._config = uvicorn.Config(
             app,
-            http=BoundedH11,
+            http=type("Protocol", (BoundedH11,), {"max_connections": max_connections}),
             ws="none",
             lifespan="off",
             log_config=None,

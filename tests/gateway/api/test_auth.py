@@ -287,6 +287,12 @@ async def openssl(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture
 async def certificates(tmp_path: Path) -> Path:
+    """See make_certificates."""
+    await make_certificates(tmp_path)
+    return tmp_path
+
+
+async def make_certificates(tmp_path: Path) -> None:
     """ca, server and client: name.key and name.pem; the CA has signed both. `other` is a CA that signed nothing."""
     ec = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     for name in ("ca", "other"):
@@ -331,7 +337,6 @@ async def certificates(tmp_path: Path) -> Path:
             "-out",
             f"{name}.pem",
         )
-    return tmp_path
 
 
 async def health_over_tls(port: int, folder: Path, ca: str, client: str | None = None) -> str:

@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from gateway.api.tls import Certificates
-from gateway.api.tls_files import TlsFiles, TlsFilesError
 from tests.gateway.api.test_auth import certificates, health_over_tls, openssl
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 from tests.gateway.support.process import gateway_process
@@ -145,5 +144,3 @@ async def test_the_program_takes_a_renewed_certificate_too(certificates: Path) -
                 while await served_serial(port, name="localhost") != renewed:  # noqa: ASYNC110 - it is the signal
                     await asyncio.sleep(0.1)
         assert await running.terminate() == 0
-
-

@@ -1,0 +1,227 @@
+"""What hostile clients do to the gRPC port, one function each, and the table of them.
+
+Run as a program (`python -m tests.hostile.grpc.attacks NAME PORT AMOUNT`), so that what an attack costs its own process
+does not count as the gateway's: it says `holding` when all is sent, and ends when its input does. To add one, write a
+function and put it into the table with the most that the gateway may grow by.
+"""
+
+import asyncio
+import ssl
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tests.hostile.grpc.http2 import (
+    CONTINUATION,
+    DATA,
+    HEADERS,
+    PING,
+    RST_STREAM,
+    SETTINGS,
+    Connection,
+    call_headers,
+    frame,
+    packed,
+)
+
+TOKEN = "a-token-of-more-than-sixteen-letters"
+SUBMIT, WATCH_ORDER = "/ordergateway.v1.OrderService/SubmitOrder", "/ordergateway.v1.OrderService/WatchOrder"
+CHECK, WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
+REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+KNOWN = ("authorization", f"Bearer {TOKEN}")
+CONNECTIONS = 6
+
+
+async def _spread(
+    port: int, amount: int, headers: bytes, *, then: Callable[[int], bytes] = lambda _stream: b""
+) -> None:
+    """Open so many calls over a few connections."""
+    for _ in range(CONNECTIONS):
+        connection = await Connection.open(port)
+        for number in range(amount // CONNECTIONS):
+            connection.call(headers, then=then(2 * number + 1))
+            if number % 50 == 0:
+                await connection.sent()
+        HELD.append(connection)
+
+
+async def headers_without_a_token(port: int, amount: int) -> None:
+    await _spread(port, amount, call_headers(SUBMIT))
+
+
+async def headers_with_a_token(port: int, amount: int) -> None:
+    await _spread(port, amount, call_headers(SUBMIT, KNOWN))
+
+
+async def watches_without_a_request(port: int, amount: int) -> None:
+    await _spread(port, amount, call_headers(WATCH_ORDER, KNOWN))
+
+
+async def large_headers(port: int, amount: int) -> None:
+    await _spread(port, amount, call_headers(SUBMIT, ("x-filling", "x" * 15_000)))
+
+
+async def methods_that_are_not_there(port: int, amount: int) -> None:
+    await _spread(port, amount, call_headers("/no.such.Service/Method"))
+
+
+async def health_checks_without_a_request(port: int, amount: int) -> None:
+    await _spread(port, amount, call_headers(CHECK))
+
+
+async def health_watches(port: int, amount: int) -> None:
+    await _spread(port, amount, call_headers(WATCH), then=lambda stream: frame(DATA, 1, stream, bytes(5)))
+
+
+async def silent_reflections(port: int, amount: int) -> None:
+    await _spread(port, amount, call_headers(REFLECTION, KNOWN))
+
+
+async def half_messages(port: int, amount: int) -> None:
+    """4 MiB are announced, a few bytes come."""
+    announced = b"\0" + (4 * 1024 * 1024 - 1).to_bytes(4) + bytes(1000)
+    await _spread(port, amount, call_headers(SUBMIT, KNOWN), then=lambda stream: frame(DATA, 0, stream, announced))
+
+
+async def streams_reset_at_once(port: int, amount: int) -> None:
+    reset = (8).to_bytes(4)
+    await _spread(port, amount, call_headers(SUBMIT, KNOWN), then=lambda stream: frame(RST_STREAM, 0, stream, reset))
+
+
+async def answers_that_nobody_reads(port: int, amount: int) -> None:
+    for _ in range(CONNECTIONS):
+        connection = await Connection.open(port, reads=False)
+        connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        for _ in range(amount // CONNECTIONS):
+            connection.call(call_headers(SUBMIT))
+        HELD.append(connection)
+    await asyncio.sleep(1)
+
+
+async def connections_that_say_nothing(port: int, amount: int) -> None:
+    for _ in range(amount):
+        HELD.append(Connection(*await asyncio.open_connection("127.0.0.1", port)))
+
+
+async def prefaces_that_stop(port: int, amount: int) -> None:
+    await connections_that_say_nothing(port, amount)
+    for connection in HELD:
+        connection.writer.write(b"PRI * HTTP/2.0\r\n")
+
+
+async def headers_that_go_on(port: int, amount: int) -> None:
+    """One block of headers in ever more CONTINUATION frames."""
+    filling = packed((("x-filling", "x" * 1000),))
+    for _ in range(CONNECTIONS):
+        connection = await Connection.open(port)
+        connection.writer.write(frame(HEADERS, 0, 1, call_headers(SUBMIT)))
+        for number in range(amount // CONNECTIONS):
+            connection.writer.write(frame(CONTINUATION, 0, 1, filling))
+            if number % 50 == 0:
+                await connection.sent()
+        HELD.append(connection)
+
+
+async def pings_and_settings(port: int, amount: int) -> None:
+    for _ in range(CONNECTIONS):
+        connection = await Connection.open(port)
+        for number in range(amount // CONNECTIONS):
+            connection.writer.write(frame(PING, 0, 0, bytes(8)) + frame(SETTINGS, 0, 0, b"\0\4\0\1\0\0"))
+            if number % 50 == 0:
+                await connection.sent()
+        HELD.append(connection)
+
+
+async def connections_closed_at_once(port: int, amount: int) -> None:
+    """200 at a time."""
+    left = amount
+
+    async def one_after_the_other() -> None:
+        nonlocal left
+        while left > 0:
+            left -= 1
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.transport.abort()
+
+    await asyncio.gather(*(one_after_the_other() for _ in range(200)))
+
+
+async def handshakes_that_stop(port: int, amount: int) -> None:
+    """The client's first flight, and silence."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    outgoing = ssl.MemoryBIO()
+    with_nobody = context.wrap_bio(ssl.MemoryBIO(), outgoing)
+    try:
+        with_nobody.do_handshake()
+    except ssl.SSLWantReadError:
+        hello = outgoing.read()
+    await connections_that_say_nothing(port, amount)
+    for connection in HELD:
+        connection.writer.write(hello)
+
+
+async def noise(port: int, amount: int) -> None:
+    for number in range(amount):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(bytes((number * step) % 256 for step in range(1, 500)))
+        writer.close()
+
+
+HELD: list[Connection] = []
+"""Connections that stay open until the program ends."""
+
+Attack = Callable[[int, int], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """An attack: how much of it in `make test` (0: none) and in `make test-extended`, and the bound on memory."""
+
+    attack: Attack
+    some: int
+    many: int
+    most_growth_mib: int
+    tls: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.attack.__name__
+
+
+TABLE = (
+    Row(headers_without_a_token, 12_000, 60_000, 100),
+    Row(headers_with_a_token, 12_000, 60_000, 150),
+    Row(watches_without_a_request, 0, 60_000, 150),
+    Row(large_headers, 0, 12_000, 150),
+    Row(methods_that_are_not_there, 0, 60_000, 100),
+    Row(health_checks_without_a_request, 12_000, 60_000, 150),
+    Row(health_watches, 0, 60_000, 150),
+    Row(silent_reflections, 0, 12_000, 150),
+    Row(half_messages, 0, 12_000, 150),
+    Row(streams_reset_at_once, 0, 60_000, 150),
+    Row(answers_that_nobody_reads, 0, 12_000, 150),
+    Row(connections_that_say_nothing, 0, 1_000, 150),
+    Row(prefaces_that_stop, 0, 1_000, 150),
+    Row(headers_that_go_on, 0, 12_000, 100),
+    Row(pings_and_settings, 0, 60_000, 100),
+    Row(connections_closed_at_once, 2_000, 20_000, 100, tls=True),
+    Row(handshakes_that_stop, 0, 1_000, 200, tls=True),
+    Row(noise, 0, 2_000, 100, tls=True),
+)
+
+
+async def _run(row: Row, port: int, amount: int) -> None:
+    try:
+        await row.attack(port, amount)
+    except ConnectionError as error:  # the gateway's way to end an attack
+        print(type(error).__name__, file=sys.stderr)
+    print("holding", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    for connection in HELD:
+        connection.close()
+
+
+if __name__ == "__main__":
+    (wanted,) = (row for row in TABLE if row.name == sys.argv[1])
+    asyncio.run(_run(wanted, int(sys.argv[2]), int(sys.argv[3])))

@@ -1,0 +1,92 @@
+"""HTTP/2 as a hostile client writes it: frames by hand, so that nothing that a library refuses is left untried."""
+
+import asyncio
+import contextlib
+import struct
+from collections import Counter
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    if len(data) < 127:
+        return bytes((len(data),)) + data
+    rest, encoded = len(data) - 127, bytearray(b"\x7f")
+    while rest >= 128:
+        encoded.append(rest % 128 + 128)
+        rest //= 128
+    encoded.append(rest)
+    return bytes(encoded) + data
+
+
+def packed(headers: Pairs) -> bytes:
+    """Headers in HPACK, each as a literal that no table keeps."""
+    return b"".join(b"\x00" + _text(name) + _text(value) for name, value in headers)
+
+
+def call_headers(path: str, *more: tuple[str, str]) -> bytes:
+    """The headers of a gRPC call."""
+    return packed(
+        (
+            (":method", "POST"),
+            (":scheme", "http"),
+            (":path", path),
+            (":authority", "127.0.0.1"),
+            ("content-type", "application/grpc"),
+            ("te", "trailers"),
+            *more,
+        )
+    )
+
+
+class Connection:
+    """A connection that counts what it is told and answers pings, as long as it reads at all."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self.writer = writer
+        self.seen: Counter[int] = Counter()
+        self._next_stream = 1
+        self._reading: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, port: int, *, reads: bool = True) -> "Connection":
+        connection = cls(*await asyncio.open_connection("127.0.0.1", port))
+        connection.writer.write(PREFACE + frame(SETTINGS, 0, 0))
+        if reads:
+            connection._reading = asyncio.create_task(connection._read())
+        return connection
+
+    def call(self, headers: bytes, *, then: bytes = b"") -> int:
+        """Open a stream with these headers and nothing more, or with frames of its own after it."""
+        stream, self._next_stream = self._next_stream, self._next_stream + 2
+        self.writer.write(frame(HEADERS, END_HEADERS, stream, headers) + then)
+        return stream
+
+    async def sent(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            await self.writer.drain()
+
+    def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+        self.writer.transport.abort()
+
+    async def _read(self) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = await self._reader.readexactly(9)
+                payload = await self._reader.readexactly(int.from_bytes(head[:3]))
+                kind, flags = head[3], head[4]
+                self.seen[kind] += 1
+                if kind in (SETTINGS, PING) and not flags & ACK:
+                    self.writer.write(frame(kind, ACK, 0, payload if kind == PING else b""))
