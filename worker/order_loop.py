@@ -100,6 +100,8 @@ class OrderLoop:
             self._tell_obstacle(why)
             await self._pause(DISK_DELAY)
             return False
+        # A report may be on disk though writing it down seemed to fail: whoever wrote it did not send it.
+        await self._parts.outbox.start()
         if self._wish_in_hand:
             await self._parts.journal.interrupt_taken_wishes()
             self._wish_in_hand = False

@@ -4,6 +4,7 @@ import asyncio
 import os
 import resource
 import shutil
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -96,6 +97,25 @@ async def test_a_reclaim_waits_while_the_journal_cannot_be_written(
         await eventually(lambda: "no new order is taken" in caplog.text)
         await bench.in_journal(lambda journal: journal.file_wish("po-1"))
     assert bench.gateway.requests("ReclaimOrder") == []
+
+
+async def test_a_report_that_is_on_disk_though_its_commit_failed_is_sent(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, failed = Journal.record, list[str]()
+
+    async def written_all_the_same(journal: Journal, task_id: str, happening: Happening) -> int:
+        sequence = await honest(journal, task_id, happening)
+        if happening.state is OrderState.ORDERED and not failed:
+            failed.append(happening.event)
+            raise sqlite3.OperationalError("disk I/O error")
+        return sequence
+
+    monkeypatch.setattr(Journal, "record", written_all_the_same)
+    bench.gateway.offer("po-1", bench.intent())
+    async with bench.worker():
+        await bench.gateway.told("po-1", "ordered")
+    assert failed == ["ordered"]
 
 
 @pytest.mark.parametrize("lease_count", [1, 2])
