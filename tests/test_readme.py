@@ -1,9 +1,12 @@
-"""The README shows the example as it is, and its links lead somewhere."""
+"""The README shows the example as it is, its links lead somewhere, and its tour can be taken as printed."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
+
+from tests.deploy.machine import machine
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -29,3 +32,40 @@ def test_every_make_target_that_is_named_exists() -> None:
     )
     named = set(re.findall(r"(?:`|\n)make ([a-z]+)", code))
     assert {"demo", "test"} <= named <= targets
+
+
+@pytest.mark.extended
+@pytest.mark.needs("machine", "git")
+@pytest.mark.timeout(300)
+def test_the_tour_as_printed(tmp_path: Path) -> None:
+    """Block by block, on a machine of its own where the documented ports are free, waiting where the text says so."""
+    tour = re.findall(r"```sh\n(.*?)```", README.partition("## Five-minute tour")[2], re.DOTALL)
+    settings, parts, submitted, called, curled, looked, restarted, plugged, decided, reclaimed, cleaned = tour
+    with machine(tmp_path) as root:
+        root.must("git clone -q file:///source /opt/order-gateway")
+        root.types("cd /opt/order-gateway; export PYTHONUNBUFFERED=1")  # lines come at once, as on a terminal
+        root.must("cp -a /stand-ins/venv .venv; touch .venv/ready")
+        root.must(f"ln -s {Path(sys.executable).parent}/buf .venv/bin/buf")
+        assert ".venv is ready" in root.must(settings)
+        gateway, shop, worker = (root.background(line) for line in parts.splitlines())
+        for port in ("31109/readyz", "31120/"):
+            root.must(f"curl -sS --retry 60 --retry-connrefused --retry-delay 1 -o /dev/null http://127.0.0.1:{port}")
+
+        assert "TASK_STATUS_SUCCEEDED ORDER_STATE_PAID" in root.types(submitted).out
+        assert "created: False" in root.types(submitted).out
+        assert root.types(called).out.count("TASK_STATUS_SUCCEEDED") == 2
+        assert root.types(curled).out.count("tour-1") >= 2
+        assert "03-order-confirm" in root.types(looked).out
+
+        root.must(f"kill -INT {worker}; while kill -0 {worker} 2> /dev/null; do sleep 0.1; done")
+        root.types(restarted)
+        told = root.types(plugged).out
+        assert '"reached":true' in told.replace(" ", "")
+        assert "ORDER_STATE_IN_CART" in told + root.until("TASK_STATUS_STALE")
+        assert "An order is possible" in root.types(decided).out
+        told = root.types(reclaimed).out
+        assert "needs_human" in told
+        assert '"orders_placed":2' in told.replace(" ", "")
+        assert root.types(cleaned).code == 0
+        root.must(f"kill -INT {gateway} {shop}")
+        assert root.must("git status --porcelain") == "", "the tour leaves nothing behind"

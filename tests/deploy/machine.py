@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,14 +125,23 @@ class Machine:
         raise AssertionError(f"the shell ended in: {block}\n{''.join(said)}")
 
     def must(self, block: str) -> str:
-        """Type a block of which every command has to succeed, and return what it printed."""
-        typed = self.types(f"(\nset -e\n{block}\n)" if "cd " not in block else block)
+        """Type a block of which every command has to succeed, and return what it printed; the shell stays as it was."""
+        typed = self.types(f"(\nset -e\n{block}\n)")
         assert typed.code == 0, f"{typed.block}\n{typed.out}"
         return typed.out
 
-    def background(self, command: str) -> None:
-        """Start a program that goes on; its output goes to /run/background.log."""
-        self.must(f"setsid {command} >> /run/background.log 2>&1 < /dev/null &")
+    def background(self, command: str) -> str:
+        """Start a program in a terminal of its own, and return its process number; what it prints is kept in /run."""
+        log = f"/run/{uuid.uuid4().hex}.log"
+        return self.must(f"(exec {command}\n) > {log} 2>&1 < /dev/null &\necho $!").strip()
+
+    def until(self, words: str, seconds: float = 60) -> str:
+        """Wait until a program that was started in this shell prints that, and return what was printed meanwhile."""
+        said, end = "", time.monotonic() + seconds
+        while words not in said:
+            assert time.monotonic() < end, f"{words!r} was not said: {said}"
+            said += self.types("sleep 0.1").out
+        return said
 
 
 @contextmanager
