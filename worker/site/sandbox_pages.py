@@ -157,8 +157,8 @@ def read_cart(page: Page) -> tuple[CartLine, ...]:
 
 def read_confirmation(page: Page) -> ConfirmationForm:
     """The confirmation page. Raises PageChangedError, code 5004, but an amount that cannot be read is None."""
-    document = Document(page)
     try:
+        document = Document(page)
         confirmation = document.one("#confirmation")
         return ConfirmationForm(
             items=tuple(_read_line(document, row) for row in _rows(document, "order-lines")),

@@ -1,0 +1,1 @@
+"""A shop that means harm: the real sandbox shop, with its answers changed on the way to the worker."""
