@@ -7,6 +7,7 @@ that. What comes back is plain data: JSON, made into the type that the reading f
 import asyncio
 import json
 import os
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
@@ -69,22 +70,32 @@ class PageReader:
         await self._end()
 
     async def _ask(self, order: bytes, page: Page) -> dict[str, Any]:
-        try:
-            process = await self._running()
-            assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 -- both are pipes
-            for frame in (order, page.html):
-                process.stdin.write(LENGTH.pack(len(frame)) + frame)
-            await process.stdin.drain()
-            (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
-            answer: dict[str, Any] = json.loads(await process.stdout.readexactly(size))
-        except (asyncio.IncompleteReadError, ConnectionError) as error:
-            await self._end()
-            limit = f"{self._cpu_seconds:g} s and {self._memory_mib} MiB"
-            raise PageChangedError(f"the page {page.url} cannot be read within {limit}", page=page) from error
-        except BaseException:
-            # Broken off: what the process still has to say would be taken for the answer to the next page.
-            await self._end()
-            raise
+        """The process's answer. A process that was ended, perhaps before it saw the page, is replaced once."""
+        for again in (True, False):
+            try:
+                return await self._exchange(order, page.html)
+            except (asyncio.IncompleteReadError, ConnectionError) as error:
+                ended_by = await self._end()
+                if ended_by == -signal.SIGPROF:
+                    message = f"the page {page.url} takes more than {self._cpu_seconds:g} s to read"
+                    raise PageChangedError(message, page=page) from error
+                if not again:
+                    message = f"the page {page.url} ends whoever reads it (exit status {ended_by})"
+                    raise PageChangedError(message, page=page) from error
+            except BaseException:
+                # Broken off: what the process still has to say would be taken for the answer to the next page.
+                await self._end()
+                raise
+        raise AssertionError("the second try returns or raises")
+
+    async def _exchange(self, order: bytes, html: bytes) -> dict[str, Any]:
+        process = await self._running()
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 -- both are pipes
+        for frame in (order, html):
+            process.stdin.write(LENGTH.pack(len(frame)) + frame)
+        await process.stdin.drain()
+        (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
+        answer: dict[str, Any] = json.loads(await process.stdout.readexactly(size))
         return answer
 
     async def _running(self) -> Process:
@@ -104,16 +115,17 @@ class PageReader:
             )
         return self._process
 
-    async def _end(self) -> None:
+    async def _end(self) -> int | None:
+        """Ends the process, if there is one, and reaps it; returns its exit status."""
         process, self._process = self._process, None
         if process is None:
-            return
-        if process.returncode is None:
-            with suppress(ProcessLookupError):  # it has ended by itself, and is reaped below
-                process.kill()
+            return None
         if process.stdin is not None:
             process.stdin.close()
-        await process.wait()
+        # One that has ended by itself, and is not reaped yet, keeps the status that it ended with.
+        with suppress(ProcessLookupError):
+            process.kill()
+        return await process.wait()
 
 
 @cache

@@ -20,7 +20,9 @@ MAX_NESTING = 100
 
 MAX_LINK = 2_000
 
-_HIDDEN_TAGS = frozenset({"head", "title", "script", "style", "template", "noscript", "noembed", "noframes"})
+_NOSCRIPT = re.compile(r"(</?)noscript", re.IGNORECASE | re.ASCII)
+_NOEMBED = re.compile(r"</?noembed", re.IGNORECASE | re.ASCII)
+_HIDDEN_TAGS = frozenset({"head", "title", "script", "style", "template", "noembed", "noframes"})
 _PLAIN_TAG = re.compile(
     "html|body|header|main|footer|nav|section|article|aside|div|p|span|h[1-6]|ul|ol|li|d[ldt]|a|b|strong|em|i|small|time"
     "|table|caption|thead|tbody|tfoot|t[rdh]|form|fieldset|legend|label|input|button|select|option"
@@ -46,9 +48,14 @@ class Document:
     def __init__(self, page: Page) -> None:
         self.page = page
         try:
-            self._tree = LexborHTMLParser(page.html.decode("utf-8"))
+            text = page.html.decode("utf-8")
         except UnicodeDecodeError:
             self.changed("text in UTF-8")
+        # The parser reads as a browser without scripts does: what is in <noscript> are elements, which may leave others
+        # open or end a comment. A browser with scripts takes it for mere text, as it takes what is in <noembed>.
+        if _NOEMBED.search(text):
+            self.changed("markup that all browsers read alike: it has <noembed>")
+        self._tree = LexborHTMLParser(_NOSCRIPT.sub(r"\1noembed", text))
 
     def changed(self, what: str, *, error_code: int | None = None) -> NoReturn:
         """Raises: the page lacks `what`."""
@@ -79,8 +86,7 @@ class Document:
 
     def scripts(self) -> list[LexborNode]:
         """The scripts that a browser would run, in the order of the page."""
-        scripts = [node for node in self._tree.css("script") if not (node.attributes.keys() & {"src", "type"})]
-        return [node for node in scripts if not any(parent.tag == "noscript" for parent in self._around(node))]
+        return [node for node in self._tree.css("script") if not node.attributes.keys() & {"src", "type"}]
 
     def has(self, selector: str) -> bool:
         """True if there is such an element, shown or not."""

@@ -16,6 +16,6 @@ async def shop() -> AsyncIterator[TamperingShop]:
 
 @pytest.fixture
 async def site(shop: TamperingShop) -> AsyncIterator[SandboxSite]:
-    adapter = SandboxSite(shop.url, timeout_seconds=5, reading_seconds=0.5)
+    adapter = SandboxSite(shop.url, timeout_seconds=5, reading_seconds=0.25)
     yield adapter
     await adapter.close()

@@ -1,7 +1,7 @@
 """The sandbox shop on a real socket, and between it and the worker somebody who changes what the shop answers.
 
-A tamper is a function from the shop's answer to what is sent instead: an Answer, or the bytes of the whole answer, a piece at a
-time. It is armed for a method and a path, and stays armed.
+A tamper is a function from the shop's answer to what is sent instead: an Answer, or the bytes of the whole answer, a
+piece at a time. It is armed for a method and a path, and stays armed.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import httpx
 
 from tests.worker.running_shop import RunningShop, running_shop
+from worker.sandbox_shop.control_client import ShopControl
 from worker.sandbox_shop.shop import ShopSettings
 
 MAX_REQUEST = 1024 * 1024
@@ -49,13 +50,18 @@ Tamper = Callable[[Answer], Answer | AsyncIterator[bytes]]
 
 @dataclass
 class TamperingShop:
-    """`url` is where the worker goes; `behind` is the honest shop; `seen` counts requests by method and path."""
+    """`url` is where the worker goes; `behind` is the honest shop; `seen` holds method and path of every request."""
 
     url: str
     behind: RunningShop
     tampers: dict[tuple[str, str], Tamper] = field(default_factory=dict)
     seen: list[tuple[str, str]] = field(default_factory=list)
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @property
+    def control(self) -> ShopControl:
+        """The honest shop's."""
+        return self.behind.control
 
     def item_url(self, code: str) -> str:
         return self.url + self.behind.shop.products[code].path

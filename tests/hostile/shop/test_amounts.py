@@ -55,6 +55,9 @@ ROWS = [
     Row("a small one, not displayed", '<dd id="payable" style="display:none">1円</dd>' + TRUE, CAMERA),
     Row("a small one, Display : NONE", '<dd id="payable" style=" Display : NONE !important;">1円</dd>' + TRUE, CAMERA),
     Row("a small one in what is hidden", f'<div hidden><p style="margin:0">{BARE}</p></div>' + TRUE, CAMERA),
+    Row("hidden by what noscript leaves open", f"</dl><noscript><div hidden></noscript><dl class=facts>{TRUE}</dl>"
+        f"<noscript></div></noscript><dl class=facts>{FAKE}", None),
+    Row("hidden by a comment in noscript", f"<noscript><!-- </noscript>{TRUE}<noscript> --></noscript>{FAKE}", None),
     Row("the only one in noscript", f"<noscript>{TRUE}</noscript>", None),
     Row("the only one hidden", TRUE.replace("<dd ", "<dd hidden "), None),
     Row("the only one not displayed", TRUE.replace("<dd ", '<dd style="display: none" '), None),

@@ -56,6 +56,7 @@ UNREADABLE: list[tuple[str, Tamper]] = [
     ("a link that is no address", edit('href="/item/', 'href="http://[/item/')),
     ("links that begin elsewhere", edit("<head>", '<head><base href="http://other.example/">')),
     ("deep within", edit("<table", "<div>" * 200 + "<table")),
+    ("with what not every browser reads alike", edit("<table", "<noembed></noembed><table")),
     ("not UTF-8", no_text),
 ]
 
