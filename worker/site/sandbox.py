@@ -265,7 +265,10 @@ class SandboxSite:
         return path
 
     async def _read(self, path: str, params: Mapping[str, str] | None = None) -> Page:
-        return (await self._fine(await self._http.get(path, params))).page
+        answer = await self._fine(await self._http.get(path, params))
+        if answer.location is not None:
+            raise PageChangedError(f"instead of {path} the shop shows {answer.location}", page=answer.page)
+        return answer.page
 
     async def _landed(self, answer: Answer) -> Page:
         """The page to which a redirect leads, or the answer's own."""

@@ -229,19 +229,15 @@ def _only_form(document: Document, name: str) -> LexborNode:
 def _payable(document: Document) -> int | None:
     """The amount to pay: the page's only one, beside the page's only label that says so. None where that is not so."""
     try:
-        amount, labels = document.one("#payable, .payable"), document.every("dl.facts > dt")
-        beside = [dt for dt in labels if document.text(dt) == PAYABLE_LABEL and _next_element(dt) == amount]
+        amount = document.one("#payable, .payable")
+        facts = document.one("dl.facts:has(.payable)")
+        labels = [dt for dt in document.every("dt", facts) if document.text(dt) == PAYABLE_LABEL]
         said = "".join(document.texts()).count(PAYABLE_LABEL)
-        return parse_yen(document.text(amount)) if len(beside) == 1 and said == 1 else None
+        if len(labels) != 1 or said != 1 or document.after(labels[0]) != amount:
+            return None
+        return parse_yen(document.text(amount))
     except PageChangedError:
         return None
-
-
-def _next_element(node: LexborNode) -> LexborNode | None:
-    following = node.next
-    while following is not None and not following.is_element_node:
-        following = following.next
-    return following
 
 
 def _rows(document: Document, table_id: str) -> list[LexborNode]:

@@ -101,6 +101,17 @@ class Document:
             child = child.next
         return node.text(deep=False).strip()
 
+    def after(self, node: LexborNode) -> LexborNode | None:
+        """The element that follows, None where something else stands before it, or beside both."""
+        parent = node.parent
+        beside = [] if parent is None else [child for child in parent.iter(include_text=True) if child.is_text_node]
+        if any(text.text(deep=False).strip() for text in beside):
+            return None
+        following = node.next
+        while following is not None and not following.is_element_node:
+            following = following.next
+        return following
+
     def texts(self) -> Iterator[str]:
         """All text that is not hidden beyond doubt, piece by piece, in the order of the page."""
         pending = [(self._tree.root, 0)]
@@ -142,8 +153,8 @@ class Document:
 
 
 def is_link(text: str) -> bool:
-    """True if every reader takes this text for the same link: visible ASCII without backslashes, not overlong."""
-    return len(text) <= MAX_LINK and bool(_LINK.fullmatch(text)) and "\\" not in text
+    """True if every reader takes this text for the same link: visible ASCII, no backslash, no `///`, not overlong."""
+    return len(text) <= MAX_LINK and bool(_LINK.fullmatch(text)) and not ("\\" in text or "///" in text)
 
 
 def _alone(node: LexborNode) -> Shown:

@@ -45,6 +45,8 @@ ROWS = [
     Row("the true one without a mark", "<dt>お支払い金額</dt><dd>298,000円</dd>" + BARE, None),
     Row("the true one as a sentence", FAKE + "<dt>注意</dt><dd>お支払い金額は298,000円です</dd>", None),
     Row("under another label", TRUE.replace("お支払い金額", "ポイント"), None),
+    Row("a sign between it and its label", TRUE.replace("<dd", "<<dd"), None),
+    Row("the true one as loose text", FAKE + "298,000円", None),
     Row("its label is elsewhere", '<dt>お支払い金額</dt><dd>別途</dd><dt>手数料</dt><dd id="payable">1円</dd>', None),
     # Hidden beyond doubt: does not count
     Row("a small one in noscript", f"<noscript>{BARE}</noscript>" + TRUE, CAMERA),
