@@ -197,9 +197,11 @@ async def test_trouble_of_a_recovered_task_is_never_told_as_failed(bench: Bench)
     assert "nothing was clicked by this run" in end.detail
 
 
-async def test_an_order_list_that_cannot_be_read_says_nothing(bench: Bench) -> None:
-    await bench.shop.control.arm("redesign", "order_list")
+@pytest.mark.parametrize("fault", ["redesign", "error", "reset", "lost", "logged_out"])
+async def test_an_order_list_that_cannot_be_read_says_nothing(bench: Bench, fault: str) -> None:
+    await bench.shop.control.arm(fault, "order_list", count=None)
     end = await bench.execute(lease_count=2)
     assert end.terminal_status == NEEDS_HUMAN
     assert "not known whether the order was placed" in end.detail
+    assert bench.gateway.requests("RequestSubmitPermit") == []
     assert (await bench.shop.control.counters())["submits_received"] == 0

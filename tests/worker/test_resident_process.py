@@ -11,6 +11,7 @@ from ordergateway.v1 import errors_pb2, orders_pb2
 from tests.worker.conftest import Bench, eventually
 from tests.worker.scripted_gateway import Refusal
 from worker.checkpoints import CheckpointName
+from worker.sandbox_shop.orders import Stage
 
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
@@ -29,6 +30,24 @@ async def test_the_monitor_reports_later_states_with_evidence(bench: Bench) -> N
     assert report.evidence_ref.startswith("po-1/06-monitor-")
     assert not report.terminal
     assert (bench.folder / "evidence" / f"{report.evidence_ref}.html").is_file()
+
+
+async def test_an_earlier_state_on_the_site_overwrites_no_later_one(bench: Bench) -> None:
+    """A page out of a cache, or a site that takes a stage back: what was told stays told."""
+    bench.gateway.offer("po-1", bench.intent())
+    async with bench.worker(monitor_interval_seconds=0.05):
+        await bench.gateway.end_of("po-1")
+        (order,) = bench.shop.shop.orders.values()
+        order.stage = Stage.SHIPPED
+        await bench.gateway.told("po-1", "shipped")
+        told = len(bench.gateway.reports("po-1"))
+        for stage in (Stage.ACCEPTED, Stage.PREPARING):
+            order.stage = stage
+            looks = bench.shop.shop.requests["order_detail"]
+            assert await bench.shop.control.wait(step="order_detail", requests=looks + 3)
+        journalled = await bench.in_journal(lambda journal: journal.order("po-1"))
+    assert journalled.state == "shipped"
+    assert len(bench.gateway.reports("po-1")) == told
 
 
 async def test_a_near_payment_deadline_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:

@@ -57,6 +57,13 @@ def test_orders_of_other_tasks_are_left_out() -> None:
     assert judge(listed(MATCH, BARE), WANTED, others={"1"}, others_truncated=False).order_number == "2"
 
 
+def test_numbers_of_other_tasks_count_whole() -> None:
+    mine, alike = order("306087-20260813-0863947697", (URL, 2, "green"), (OTHER, 1, None)), "306087-20260814-0000007697"
+    for other in (alike, "7697", "306087-20260813-08639476", mine.order_number.upper() + "0"):
+        judgement = judge(listed(mine), WANTED, others={other}, others_truncated=False)
+        assert judgement.order_number == mine.order_number, other
+
+
 def test_a_match_proves_nothing_where_not_all_numbers_of_other_tasks_are_known() -> None:
     assert judge(listed(MATCH), WANTED, others=set(), others_truncated=True).verdict == Verdict.VERDICT_UNKNOWN
     assert judge(listed(), WANTED, others=set(), others_truncated=True).verdict == Verdict.VERDICT_NOT_ORDERED
@@ -76,3 +83,28 @@ def test_items_are_compared_whole() -> None:
     assert difference(WANTED, WANTED[:1]) == f"{OTHER.rstrip('/')}: wanted 1, shown 0"
     assert difference((Item(URL, 1, "a", ("x", "y")),), (Item(URL, 1, "a", ("y", "x")),)) is not None
     assert difference((Item(URL),), (Item(URL), Item(OTHER))) is not None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Item(URL, 2, "black"),
+        Item(URL, 2, None),
+        Item(URL, 2, "green", ("gift",)),
+        Item(URL + "?size=l", 2, "green"),
+        Item(URL, 3, "green"),
+    ],
+)
+def test_another_variant_choice_quantity_or_address_is_another_item(other: Item) -> None:
+    wanted = Item(URL, 2, "green")
+    assert difference((wanted,), (wanted,)) is None
+    assert difference((wanted,), (other,)) is not None
+    assert difference((other,), (wanted,)) is not None
+
+
+def test_addresses_that_differ_in_their_query_are_two_items() -> None:
+    small, large = Item(URL + "?size=s"), Item(URL + "?size=l")
+    assert difference((small,), (large,)) is not None
+    assert difference((small, large), (small, small)) is not None
+    assert overlap((small,), order("1", (large.item_url, 1, None))) is Overlap.NONE
+    assert overlap((small,), order("1", (small.item_url, 1, None))) is Overlap.FULL

@@ -2,7 +2,9 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import anyio
 import httpx
 import pytest
 
@@ -11,6 +13,7 @@ from tests.worker.running_shop import RunningShop, no_look
 from worker.order_state import OrderState
 from worker.sandbox_shop.orders import JST
 from worker.site.sandbox import SandboxSite
+from worker.site.sandbox_http import Answer, SandboxHttp
 from worker.site.seam import Confirmation, Item, ItemUnavailableError, LoggedOutError, PageChangedError, SiteError
 
 PAYABLE_YEN = 2 * 1080 + 550
@@ -70,6 +73,37 @@ async def test_submit_and_pay_have_a_connection_of_their_own(shop: RunningShop) 
         assert len(carrying) == 1
         assert carrying[0].count(b" HTTP/1.1\r\n") == 1
         assert b"\r\nconnection: close\r\n" in carrying[0].lower()
+
+
+@pytest.mark.parametrize("what", ["submit", "pay"])
+async def test_a_connection_that_is_refused_is_not_tried_again(
+    shop: RunningShop, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """The last look came before the first try; a second one would be later than anybody has judged."""
+    async with RecordingProxy(shop.url) as proxy:
+        site = SandboxSite(proxy.url)
+        await site.add_to_cart(Item(f"{proxy.url}/item/sandbox-store/sencha-100g/"))
+        confirmation = await site.open_confirmation({})
+        if what == "pay":
+            number = (await site.submit(confirmation, no_look)).site_order_id or ""
+        post_once, connect = SandboxHttp.post_once, anyio.connect_tcp
+        tries = 0
+
+        async def nobody_listens(http: SandboxHttp, *values: Any) -> Answer:
+            proxy.stop_listening()
+            return await post_once(http, *values)
+
+        async def counted(*address: Any, **options: Any) -> Any:
+            nonlocal tries
+            tries += 1
+            return await connect(*address, **options)
+
+        monkeypatch.setattr(SandboxHttp, "post_once", nobody_listens)
+        monkeypatch.setattr(anyio, "connect_tcp", counted)
+        with pytest.raises(httpx.ConnectError):
+            await (site.pay(number, 1080 + 550, {}, no_look) if what == "pay" else site.submit(confirmation, no_look))
+        assert tries == 1
+        await site.close()
 
 
 class _TooLateError(Exception):
