@@ -10,7 +10,7 @@ export VENV PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 ready := $(VENV)/ready
 
-.PHONY: help setup demo test test-extended lint format generate bench lock clean
+.PHONY: help setup demo test test-extended fuzz lint format generate bench lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,11 @@ kill: $(ready) ## Kill and restart the real processes ROUNDS=300 times while the
 
 soak: $(ready) ## Besiege the real processes under load for MINUTES=10
 	@$(VENV)/bin/python -m tests.faults --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1)
+
+fuzz: $(ready) ## Fuzz what reads intents and shop pages for SECONDS=60 (TARGET=intent or pages)
+	@$(VENV)/bin/python -c 'import atheris' 2> /dev/null || $(VENV)/bin/python -m pip --quiet --disable-pip-version-check \
+		install --only-binary :all: --require-hashes --requirement requirements/fuzz.txt || true
+	@$(VENV)/bin/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(if $(TARGET),--target $(TARGET))
 
 lint: $(ready) ## Check style, types, import rules, the contract, and that generated/ is current
 	@sh scripts/lint.sh $(ARGS)

@@ -6,10 +6,11 @@ set -eu
 command -v uv > /dev/null || { echo "lock: uv is needed and was not found; install it with: pipx install uv" >&2; exit 1; }
 compile() {
     uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-        --quiet --no-header pyproject.toml "$@"
+        --quiet --no-header "$@"
 }
-compile --output-file requirements/runtime.txt "$@"
+compile pyproject.toml --output-file requirements/runtime.txt "$@"
 for extra in browser otel; do
-    compile --extra "$extra" --constraint requirements/runtime.txt --output-file "requirements/$extra.txt" "$@"
+    compile pyproject.toml --extra "$extra" --constraint requirements/runtime.txt --output-file "requirements/$extra.txt" "$@"
 done
-compile --all-extras --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt "$@"
+compile pyproject.toml --all-extras --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt "$@"
+compile --group pyproject.toml:fuzz --output-file requirements/fuzz.txt "$@"

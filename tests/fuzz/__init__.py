@@ -1,1 +1,1 @@
-"""Fuzzing the two parsers that read the outside world: intents at the gateway and worker, the shop's pages at the worker."""
+"""Fuzzing what reads the outside world: intents at gateway and worker, the shop's pages at the worker."""

@@ -1,7 +1,7 @@
-"""`python -m tests.fuzz --seconds 60 [--target intent|pages]`: fuzzes with atheris where it is installed, else Hypothesis.
+"""`python -m tests.fuzz --seconds 60 [--target intent|pages]`, with atheris where it is installed, else with Hypothesis.
 
-Ends with status 1 where a property did not hold; the input is kept in a file, which its last lines name. New inputs that
-reach new code go to `.fuzz/`, and are where the next run begins.
+Ends with status 1 where a property did not hold; atheris keeps the input in a file, which its last lines name. New
+inputs that reach new code go to `.fuzz/`, and are where the next run begins.
 """
 
 import argparse

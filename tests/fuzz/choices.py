@@ -1,4 +1,4 @@
-"""Decisions out of bytes: whatever a fuzzer mutates stays a sequence of decisions, and a shorter one is a simpler input."""
+"""Decisions out of bytes: whatever a fuzzer mutates stays a sequence of decisions, and a shorter one is simpler."""
 
 from collections.abc import Sequence
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""What a person sees of a page, by another parser than the worker's (justhtml) and rules of its own: the judge of it."""
+"""What a person sees of a page, by another parser than the worker's (justhtml) and rules of its own."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _NEVER_SHOWN = {"head", "script", "style", "template", "noscript", "noembed", "n
 
 
 def shown(html: bytes) -> Iterator[Node]:
-    """Elements and texts that are not certainly hidden, in the order of the page, as a browser with scripts reads it."""
+    """What is not certainly hidden, in the order of the page, as a browser with scripts reads it."""
     pending: list[Node] = [JustHTML(html.decode(), sanitize=False, scripting_enabled=True).root]
     while pending:
         node = pending.pop()

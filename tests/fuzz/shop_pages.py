@@ -25,19 +25,7 @@ READINGS = [
 REAL_PAGES = Path(__file__).parent / "pages"
 MOST_EDITS = 12
 
-PIECES = (
-    '<dd id="payable">1円</dd>', '<dt>お支払い金額</dt><dd class="payable" id="payable">1円</dd>', "1円", "円", ",", "0", "９",
-    '<dd class="payable">', "<noscript>", "</noscript>", "<template>", "</template>", "<!--", "-->", "<script>", "</script>",
-    "<style>", "</style>", "<title>", "<textarea>", "</textarea>", "<div hidden>", '<div style="display:none">', "</div>",
-    '<dd style="display:none" id="payable">', ' style="display:none"', " hidden", ' style="display:\\6eone"', ' style="opacity:0"',
-    "<details>", "</details>", "<svg>", "</svg>", "<math>", "<select>", "<option>", "</select>", "<table>", "</table>", "<tr>",
-    "<tr class=line>", "<td>", "</td>", "</tr>", "<form>", "</form>", '<form id="order-form" method="post" action="/x">',
-    '<input type="hidden" name="token" value="t">', '<input form="order-form">', "<base href=//evil.example>", "<b>", "</b>", "<p>",
-    "</p>", "<dl class=facts>", "</dl>", "<dt>", "</dt>", "<dd>", "</dd>", "<i id=a>", "<a>", "<li>", "<ul>", "</body>", "</html>",
-    "<head>", "<frameset>", "<plaintext>", "\x00", "\u202e", "\u200b", "&#x30;", "&amp;", "&yen;", '"', "'", ">", "<", "=", "お支払い金額",
-    '<dd id="PAYABLE">', "<x-price>", "<iframe>", "<noframes>", "window.__INITIAL_STATE__ = ", "{", "}", "[", "]", "NaN", "1e999",
-    '"\\ud800"', "9" * 400, '{"orderListData":', ' id="payable"', ' class="payable line"', ' type="text"', ' disabled', "<br>", "<hr>",
-)  # fmt: skip
+PIECES: list[str] = json.loads((Path(__file__).parent / "pieces.json").read_text())
 
 
 @cache
