@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz --seconds 60 [--target intent|pages]`, with atheris where it is installed, else with Hypothesis.
+"""`python -m tests.fuzz --seconds 60 [--target intent|pages]`, with atheris where it is installed, else Hypothesis.
 
 Ends with status 1 where a property did not hold; atheris keeps the input in a file, which its last lines name. New
 inputs that reach new code go to `.fuzz/`, and are where the next run begins.
