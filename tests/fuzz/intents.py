@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from gateway.domain.fields import json_object
-from gateway.domain.json_text import MAX_DEPTH, canonical, parse_members, parse_object
+from gateway.domain.json_text import MAX_DEPTH, canonical, equal, parse_members, parse_object
 from gateway.domain.refusals import RefusedError
 from tests.fuzz.choices import Choices
 from worker.intent import (
@@ -109,6 +109,9 @@ def _at_the_gateway(text: str) -> bool:
     one_form = "".join(canonical(value))
     assert "".join(canonical(json.loads(one_form))) == one_form
     assert _same(json.loads(one_form), value), "equal texts mean equal values"
+    assert equal(json.loads(one_form), value)
+    other = {name: 1.0 if part == 1 else part for name, part in value.items()}
+    assert equal(other, value) == _same(other, value)
     return True
 
 
