@@ -196,7 +196,7 @@ def sandbox(
         _fail(f"the shop cannot listen on {host}:{port}: {error.strerror or error}")
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def reclaim(
     task: TaskArgument,
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for the end; 0: file the request and go.")] = 1800,

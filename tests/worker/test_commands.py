@@ -19,7 +19,7 @@ from ordergateway.v1 import errors_pb2
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from command_line.exits import Exit
+from command_line.exits import Exit, epilog
 from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
 from worker.cli import app
@@ -275,3 +275,9 @@ def test_help_explains_every_command(command: str) -> None:
     shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0
     assert "Usage: " in shown.output
+
+
+@pytest.mark.parametrize("command", ["", "reclaim", "journal", "evidence"])
+def test_help_tells_every_exit_code(command: str) -> None:
+    shown = CliRunner().invoke(app, [*command.split(), "--help"]).output
+    assert epilog(Exit) in " ".join(shown.split())

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sqlite3
 import stat
 from contextlib import closing
@@ -253,6 +254,25 @@ def test_a_restore_through_a_symbolic_link_replaces_the_file_itself(tmp_path: Pa
     assert link.is_symlink()
     book.restart_from_closed()
     assert [row["task_id"] for row in book.rows("SELECT task_id FROM tasks")] == ["po-1"]
+
+
+def test_what_root_restores_belongs_to_whom_the_database_belongs(
+    tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = save(book, tmp_path / "backups")
+    (tmp_path / "service").mkdir()
+    target = tmp_path / "service" / "gateway.db"
+    given: list[tuple[str, int, int]] = []
+
+    def chown(path: int | Path, user: int, group: int) -> None:
+        name = Path(f"/dev/fd/{path}").resolve().name if isinstance(path, int) else path.name
+        given.append((name, user, group))
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", chown)
+    restore(backup, target)
+    owner = target.parent.stat()
+    assert set(given) == {(name, owner.st_uid, owner.st_gid) for name in ("gateway.db.lock", "gateway.db.restoring")}
 
 
 def test_a_damaged_database_can_be_replaced(tmp_path: Path, book: Book) -> None:
