@@ -71,7 +71,7 @@ class Parts:
     async def submit(self, task_id: str = "po-1", code: str = "sencha-100g", **intent: Any) -> None:
         body = json.dumps({"item_url": self.shop.item_url(code), "quantity": 2} | intent)
         request = orders_pb2.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=body)
-        await self.orders.SubmitOrder(request, metadata=AUTHORIZED, timeout=10)
+        await self.orders.SubmitOrder(request, metadata=AUTHORIZED, timeout=30)
 
     async def until(self, *statuses: int, task_id: str = "po-1", seconds: float = 60) -> orders_pb2.Task:
         """The task once it is in one of these statuses."""
@@ -85,7 +85,7 @@ class Parts:
     async def expire(self, task_id: str = "po-1") -> None:
         """The operator says that the worker is dead."""
         request = operations_pb2.ExpireOrderRequest(task_id=task_id, reason="the test has killed the worker")
-        await self.operations.ExpireOrder(request, metadata=AUTHORIZED, timeout=10)
+        await self.operations.ExpireOrder(request, metadata=AUTHORIZED, timeout=30)
 
     async def reclaim(self, task_id: str = "po-1", journal: str = "data/trading.db") -> None:
         """Files the wish that `order-worker reclaim` files."""

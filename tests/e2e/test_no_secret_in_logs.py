@@ -23,7 +23,7 @@ async def test_a_whole_order(parts: Parts, tmp_path: Path) -> None:
         request = orders_pb2.SubmitOrderRequest(
             task_id="po-1", site="sandbox", intent_json=intent, callback_url=receiver.url
         )
-        await parts.orders.SubmitOrder(request, metadata=AUTHORIZED, timeout=10)
+        await parts.orders.SubmitOrder(request, metadata=AUTHORIZED, timeout=30)
         await parts.worker(**SETTINGS)
         await parts.until(orders_pb2.TASK_STATUS_SUCCEEDED)
         await receiver.comes(1)

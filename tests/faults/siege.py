@@ -246,7 +246,7 @@ class Siege:
         """Compares the shop's book with what the gateway says of an ended task."""
         request = orders_pb2.GetOrderRequest(task_id=task_id)
         try:
-            task = (await self.orders.GetOrder(request, metadata=AUTHORIZED, timeout=10, wait_for_ready=True)).task
+            task = (await self.orders.GetOrder(request, metadata=AUTHORIZED, timeout=30, wait_for_ready=True)).task
         except AioRpcError as error:
             self.violations.append(f"{task_id}: {error.details()}")
             return

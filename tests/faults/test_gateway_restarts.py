@@ -114,7 +114,7 @@ async def test_an_older_backup_brings_no_second_order_of_what_was_ordered_since(
         await put_back(besieged, tmp_path, backup.file_name)
         found = [await status(besieged, task_id) for task_id in (*ordered, "t-clicked")]
         assert found == [STALE, STALE, None, None]
-        health = await besieged.operations.GetHealth(operations_pb2.GetHealthRequest(), metadata=AUTHORIZED, timeout=10)
+        health = await besieged.operations.GetHealth(operations_pb2.GetHealthRequest(), metadata=AUTHORIZED, timeout=30)
         assert [pause.site for pause in health.pauses] == [""]
 
         # All that a person and an upstream who do not know of it may do wrong.
@@ -122,9 +122,9 @@ async def test_an_older_backup_brings_no_second_order_of_what_was_ordered_since(
             await besieged.submit(task_id)
         for task_id in ("t-running", "t-queued"):
             again = operations_pb2.RequeueOrderRequest(task_id=task_id, reason="it seems never to have been done")
-            await besieged.operations.RequeueOrder(again, metadata=AUTHORIZED, timeout=10)
+            await besieged.operations.RequeueOrder(again, metadata=AUTHORIZED, timeout=30)
         resume = operations_pb2.ResumeDispatchRequest(reason="on we go")
-        await besieged.operations.ResumeDispatch(resume, metadata=AUTHORIZED, timeout=10)
+        await besieged.operations.ResumeDispatch(resume, metadata=AUTHORIZED, timeout=30)
         for task_id in (*ordered, "t-clicked"):
             await besieged.until_ended(task_id)
 

@@ -20,7 +20,7 @@ async def shop() -> AsyncIterator[RunningShop]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(timeout=5) as client:
+    async with httpx.AsyncClient(timeout=30) as client:
         yield client
 
 

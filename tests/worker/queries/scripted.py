@@ -46,13 +46,13 @@ class ScriptedQueries(QueryLeaseServiceServicer):
         )
         self.leases.put_nowait(lease)
 
-    async def told(self, count: int = 1, seconds: float = 10) -> list[pb.ReportQueryResultRequest]:
+    async def told(self, count: int = 1, seconds: float = 60) -> list[pb.ReportQueryResultRequest]:
         """The reports, once there are so many."""
         async with asyncio.timeout(seconds), self.changed:
             await self.changed.wait_for(lambda: len(self.reports) >= count)
         return self.reports
 
-    async def was_asked(self, count: int, seconds: float = 10) -> None:
+    async def was_asked(self, count: int, seconds: float = 60) -> None:
         async with asyncio.timeout(seconds), self.changed:
             await self.changed.wait_for(lambda: len(self.asked) >= count)
 

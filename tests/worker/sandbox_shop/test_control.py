@@ -26,7 +26,7 @@ async def shop() -> AsyncIterator[RunningShop]:
 
 @pytest.fixture
 async def visitor(shop: RunningShop) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=shop.url, trust_env=False, timeout=5) as client:
+    async with httpx.AsyncClient(base_url=shop.url, trust_env=False, timeout=30) as client:
         yield client
 
 
