@@ -1,6 +1,7 @@
 """`order-worker` as a user meets it: a process of its own, its commands, its exit codes."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -45,7 +46,16 @@ def settings_of(bench: Bench) -> dict[str, str]:
 
 
 async def call(bench: Bench, *arguments: str, **settings: str) -> tuple[int | None, str, str]:
-    """Runs a command to its end: exit code, output, errors."""
+    """Runs a command to its end, in a thread: exit code, output, errors. The bench goes on meanwhile."""
+    with contextlib.chdir(bench.folder):
+        done = await asyncio.to_thread(
+            CliRunner().invoke, app, list(arguments), env=environment(settings_of(bench) | settings)
+        )
+    return done.exit_code, done.stdout, done.stderr
+
+
+async def call_program(bench: Bench, *arguments: str, **settings: str) -> tuple[int | None, str, str]:
+    """As `call`, in a process of its own."""
     process = await asyncio.create_subprocess_exec(
         COMMAND,
         *arguments,
@@ -103,7 +113,7 @@ async def test_a_stop_in_the_middle_of_an_order_ends_within_ten_seconds(bench: B
 async def test_a_second_worker_on_the_same_journal_is_refused_in_one_line(bench: Bench) -> None:
     async with running(bench) as first:
         await bench.gateway.called("LeaseOrders")
-        code, output, errors = await call(bench, "run")
+        code, output, errors = await call_program(bench, "run")
     assert (code, output) == (Exit.DATABASE, "")
     words = f"another worker process (pid {first.pid}) is using the journal trading.db: stop that one first"
     assert errors == f"order-worker: {words}\n"
@@ -119,7 +129,7 @@ async def test_a_second_worker_on_the_same_journal_is_refused_in_one_line(bench:
     ],
 )
 async def test_a_wrong_setting_stops_the_start_in_one_line(bench: Bench, settings: dict[str, str], words: str) -> None:
-    code, _, errors = await call(bench, "run", **settings)
+    code, _, errors = await call_program(bench, "run", **settings)
     assert code == 2
     assert words in errors
     assert errors.count("\n") == 1
@@ -219,7 +229,7 @@ async def test_check_says_in_words_what_is_wrong_between_worker_and_gateway(benc
 async def test_config_shows_what_is_in_effect_but_no_secret(bench: Bench) -> None:
     (bench.folder / ".env").write_text("RAKUTEN_WORKER_ID=local-01\nRAKUTEN_SCRAPER_TOKEN=another-secret\n")
     scraper = {"RAKUTEN_SCRAPER_BASE_URL": "https://me:my-secret@scraper.example"}
-    code, output, _ = await call(bench, "config", "--json", **scraper)
+    code, output, _ = await call_program(bench, "config", "--json", **scraper)
     assert code == 0
     shown = json.loads(output)
     assert shown["RAKUTEN_WORKER_ID"] == {"value": "local-01", "from": ".env"}
@@ -239,7 +249,7 @@ async def test_a_misspelt_setting_is_told_and_one_of_the_gateway_is_not(bench: B
         "order-worker: warning: RAKUTEN_QQQQ in the environment is no setting and is ignored",
         "order-worker: warning: RAKUTEN_WORKER_IDD in .env is no setting and is ignored; is RAKUTEN_WORKER_ID meant?",
     ]
-    _, _, errors = await call(bench, "run", RAKUTEN_ORDER_GATEWAY_URL="")
+    _, _, errors = await call_program(bench, "run", RAKUTEN_ORDER_GATEWAY_URL="")
     assert "RAKUTEN_WORKER_IDD in .env is no setting" in errors
 
 
@@ -255,7 +265,7 @@ def test_every_command_is_on_its_page_and_no_other() -> None:
 
 
 async def test_the_version_is_told(bench: Bench) -> None:
-    assert await call(bench, "--version") == (0, f"order-worker {version('order-gateway')}\n", "")
+    assert await call_program(bench, "--version") == (0, f"order-worker {version('order-gateway')}\n", "")
 
 
 async def test_the_sandbox_shop_runs_until_it_is_stopped(bench: Bench) -> None:
