@@ -10,6 +10,7 @@ import pytest
 from ordergateway.v1 import orders_pb2
 
 from tests.worker.conftest import Bench
+from tests.worker.test_evidence import held_in
 from worker.checkpoints import CheckpointName
 from worker.clock import SystemClock
 from worker.journal.journal import Journal
@@ -169,8 +170,13 @@ async def test_on_a_full_disk_no_permit_is_asked_and_no_click_made(
         assert size >= MIB
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    end = await bench.execute()
+    async def fill(name: CheckpointName) -> None:
+        if name is CheckpointName.CONFIRMED:
+            monkeypatch.setattr(os, "posix_fallocate", full)
+
+    bench.gateway.offer("po-1", bench.intent())
+    async with bench.worker(fill):
+        end = await bench.gateway.end_of("po-1")
     assert end.terminal_status == NEEDS_HUMAN
     assert "no disk space could be reserved" in end.detail
     assert bench.gateway.requests("RequestSubmitPermit") == []
@@ -182,7 +188,7 @@ async def test_room_is_held_until_after_the_click_and_then_there_for_what_it_bri
     held: dict[CheckpointName, int] = {}
 
     async def look(name: CheckpointName) -> None:
-        held[name] = sum(file.stat().st_blocks * 512 for file in bench.folder.rglob(".reserve-po-1")) // MIB
+        held[name] = sum(held_in(bench.folder)) // MIB
 
     bench.gateway.offer("po-1", bench.intent())
     async with bench.worker(look):
