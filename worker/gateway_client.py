@@ -236,8 +236,8 @@ def to_gateway_error(error: AioRpcError) -> GatewayError:
     code, words = error.code(), error.details() or ""
     detail = error_detail(error)
     if code in _UNREACHABLE or (detail is not None and detail.reason == errors_pb2.ERROR_REASON_TOO_MANY):
-        hint = next((f" ({hint})" for sign, hint in _TLS_HINTS.items() if sign in words), "")
-        return Unreachable(f"{code.name}: {words}{hint}")
+        said = f"{code.name}: {words}"
+        return Unreachable(next((f"{hint} ({said})" for sign, hint in _TLS_HINTS.items() if sign in words), said))
     if detail is None or detail.reason == errors_pb2.ERROR_REASON_UNSPECIFIED:
         if code in _CREDENTIALS:
             return Refused(f"{code.name}: {words}", reason=_CREDENTIALS[code])
