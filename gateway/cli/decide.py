@@ -126,7 +126,7 @@ def _print_decision(decision: operations_pb2.Decision) -> None:
     print_fields(_known(decision))
     if task.reports:
         print_reports(task)
-    print_line("What you can do:")
+    print_line(Text("\nwhat you can do", "bold"))
     for line in advice(decision):
         print_line(f"  {line}")
     print_line()

@@ -73,6 +73,7 @@ def show(task: TaskArgument, gateway: GatewayOption = None, as_json_: JsonOption
         return
     print_fields(task_fields(found))
     print_reports(found)
+    print_line(Text("\nhistory", "bold"))
     print_table(("number", "when", "what", "who", "worker", "before", "after", "why"), event_rows(events), "no history")
 
 
@@ -106,6 +107,7 @@ def task_fields(task: orders_pb2.Task) -> Iterator[tuple[str, str | Text]]:
 
 def print_reports(task: orders_pb2.Task) -> None:
     """Print the reports of a task, the oldest first."""
+    print_line(Text("\nreports", "bold"))
     print_table(
         ("order", "reported", "yen", "pay until", "order number", "evidence", "error", "detail"),
         (
