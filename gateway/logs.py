@@ -30,6 +30,15 @@ class _RequestId(logging.Filter):
         return True
 
 
+class _ClientHasLeft(logging.Filter):
+    """Drops grpc's tracebacks of answers that could not be sent because the client had left: nothing is wrong."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Take every other record. The exception's class is private to grpc, so its name has to do."""
+        error = record.exc_info[1] if record.exc_info else None
+        return type(error).__name__ != "ExecuteBatchError"
+
+
 class TextFormatter(logging.Formatter):
     """Writes a record as time, level, message, fields; a value with spaces or quotes is written as JSON text."""
 
@@ -74,6 +83,7 @@ def set_up_logs(style: Literal["text", "json"], level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
     handler.addFilter(_RequestId())
+    handler.addFilter(_ClientHasLeft())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # These write down the URLs that they call, and those of callbacks and webhooks may hold a key.
     for library in ("httpx", "httpcore"):

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
+from command_line.pem_files import PemFileError
 from gateway.api.admission import Admission
 from gateway.api.auth import EVERY_ROLE, Authenticator, Role
 from gateway.api.grpc.server import GrpcServer, Limits
@@ -31,7 +32,7 @@ from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
 from gateway.api.services.query_leases import QueryLeaseService
 from gateway.api.tls import Certificates
-from gateway.api.tls_files import TlsFiles, TlsFilesError
+from gateway.api.tls_files import TlsFiles
 from gateway.catalog.ingest import Ingest
 from gateway.catalog.rounds import Rounds
 from gateway.clock import ServiceClock, SystemTime, load_clock, system_time
@@ -244,7 +245,7 @@ def certificates_of(settings: Settings) -> Certificates | None:
         return Certificates(
             TlsFiles(settings.gateway_tls_cert, settings.gateway_tls_key, settings.gateway_tls_client_ca)
         )
-    except TlsFilesError as error:
+    except PemFileError as error:
         raise SettingsError(f"{PREFIX}GATEWAY_TLS_CERT, _KEY, _CLIENT_CA: {error}") from error
 
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from command_line.env_file import fault_of_env_file
+from command_line.weak_secrets import ADVICE, is_weak
 from gateway.api.tokens import RESERVED, looks_named, split_token
 from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.catalog import CatalogPolicy
@@ -18,6 +19,8 @@ from gateway.domain.queries import QueryPolicy
 from gateway.domain.refusals import RefusedError
 
 PREFIX = "RAKUTEN_"
+
+_TOKENS = ("api_token", "upstream_token", "worker_token", "operator_token")
 
 MAX_PARAMS_BYTES = 262_144
 """The largest parameters of a query, in bytes (account_queries.proto)."""
@@ -268,8 +271,13 @@ class Settings(BaseSettings):
         told += [
             f"{PREFIX}{field.upper()}: a token that looks like name=secret is taken whole, as its secret has fewer "
             "than 16 characters or its name more than 32"
-            for field in ("api_token", "upstream_token", "worker_token", "operator_token")
+            for field in _TOKENS
             if any(looks_named(secret.get_secret_value()) for secret in getattr(self, field))
+        ]
+        told += [
+            f"{PREFIX}{field.upper()}: {ADVICE}"
+            for field in _TOKENS
+            if any(is_weak(split_token(secret.get_secret_value())[1]) for secret in getattr(self, field))
         ]
         if not self.has_token:
             told.append("no token is set: everybody on this machine may do everything; set RAKUTEN_API_TOKEN")

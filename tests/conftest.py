@@ -41,6 +41,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(reason)
 
 
+# Tests speak with this machine only: what a developer's shell names as a proxy is not on the way, for gRPC neither.
+for name in [name for name in os.environ if name.lower() in ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy")]:
+    del os.environ[name]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
     """Where CI runs, whatever a test needs is there or is hidden: any other test that is skipped has failed."""

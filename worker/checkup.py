@@ -34,7 +34,9 @@ def _shown(value: object) -> str:
 
 
 async def ask_gateway(settings: WorkerSettings) -> None:
-    """Returns if the gateway answers and takes the token; nothing changes there. Raises Unreachable and Refused."""
+    """Returns if the gateway answers and takes the token; nothing changes there. Raises Unreachable, Refused and
+    SettingsError.
+    """
     entropy = SystemEntropy()
     channel = open_channel(settings)
     try:

@@ -93,8 +93,9 @@ def config(as_json: JsonOption = False) -> None:
 
     Warns of each RAKUTEN_* name that is no setting.
     """
-    rows = list(effective_settings(_settings()))
-    for line in stray_settings():
+    settings = _settings()
+    rows = list(effective_settings(settings))
+    for line in (*stray_settings(), *settings.unusual()):
         _warn(f"order-worker: warning: {line}")
     if as_json:
         _print_json({name: {"value": value, "from": source} for name, value, source in rows})
@@ -111,6 +112,8 @@ def check() -> None:
     address = settings.gateway.address
     try:
         asyncio.run(ask_gateway(settings))
+    except SettingsError as error:
+        _fail(str(error))
     except Unreachable as error:
         _fail(f"the gateway at {address} cannot be reached: {error}", Exit.UNREACHABLE)
     except Refused as refusal:
@@ -128,7 +131,7 @@ def run() -> None:
     """
     settings = _settings()
     configure_logging(settings.log_format, settings.log_level)
-    for line in stray_settings():
+    for line in (*stray_settings(), *settings.unusual()):
         log.warning("%s", line)
     try:
         asyncio.run(_run(settings))

@@ -12,11 +12,12 @@ from ordergateway.v1 import errors_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
 
+from command_line.pem_files import PemFileError, check_authorities, check_pair, read_pem
 from worker.answers import MAX_MESSAGES_OF_A_STREAM, check_lease, check_renewal, check_same, message_of
 from worker.bounds import RETRY_AFTER
 from worker.gateway_port import GatewayError, InvalidAnswer, Refused, Unreachable
 from worker.reach import Reach
-from worker.settings import WorkerSettings
+from worker.settings import PREFIX, SettingsError, WorkerSettings
 from worker.wire import to_duration, to_seconds
 
 if TYPE_CHECKING:  # the async stub exists for the type checker alone
@@ -69,7 +70,10 @@ _END = _End()
 
 
 def open_channel(settings: WorkerSettings, interceptors: Sequence[grpc.aio.ClientInterceptor] = ()) -> Channel:
-    """The outbound channel that the settings describe. Nothing is sent before the first call."""
+    """The outbound channel that the settings describe. Nothing is sent before the first call.
+
+    Raises SettingsError if a TLS file cannot be used.
+    """
     target = settings.gateway
     if target is None:
         raise ValueError("no gateway is set")
@@ -87,12 +91,25 @@ def open_channel(settings: WorkerSettings, interceptors: Sequence[grpc.aio.Clien
     ]
     if not target.tls:
         return grpc.aio.insecure_channel(target.address, options=options, interceptors=interceptors)
-    credentials = grpc.ssl_channel_credentials(
-        root_certificates=settings.gateway_ca.read_bytes() if settings.gateway_ca else None,
-        private_key=settings.worker_tls_key.read_bytes() if settings.worker_tls_key else None,
-        certificate_chain=settings.worker_tls_cert.read_bytes() if settings.worker_tls_cert else None,
-    )
+    credentials = _credentials(settings)
     return grpc.aio.secure_channel(target.address, credentials, options=options, interceptors=interceptors)
+
+
+def _credentials(settings: WorkerSettings) -> grpc.ChannelCredentials:
+    authorities = chain = key = None
+    try:
+        if settings.gateway_ca is not None:
+            authorities = read_pem(settings.gateway_ca)
+            check_authorities(settings.gateway_ca, authorities)
+    except PemFileError as error:
+        raise SettingsError(f"{PREFIX}GATEWAY_CA: {error}") from error
+    try:
+        if settings.worker_tls_cert is not None and settings.worker_tls_key is not None:
+            chain, key = read_pem(settings.worker_tls_cert), read_pem(settings.worker_tls_key)
+            check_pair(settings.worker_tls_cert, settings.worker_tls_key, chain, of_server=False)
+    except PemFileError as error:
+        raise SettingsError(f"{PREFIX}WORKER_TLS_CERT, _KEY: {error}") from error
+    return grpc.ssl_channel_credentials(authorities, key, chain)
 
 
 class GatewayClient:

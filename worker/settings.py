@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from command_line.env_file import fault_of_env_file
+from command_line.weak_secrets import ADVICE, is_weak
 from worker.logs import LogFormat
 
 PREFIX = "RAKUTEN_"
@@ -235,6 +236,14 @@ class WorkerSettings(BaseSettings):
     def scraper_bearer(self) -> SecretStr | None:
         """The bearer token for the scraper."""
         return self.scraper_token or self.token
+
+    def unusual(self) -> list[str]:
+        """A sentence for each value that works but is probably not meant."""
+        return [
+            f"{PREFIX}{field.upper()}: {ADVICE}"
+            for field in ("worker_token", "api_token", "scraper_token")
+            if (token := getattr(self, field)) is not None and is_weak(token.get_secret_value())
+        ]
 
 
 def load_settings(**overrides: object) -> WorkerSettings:

@@ -5,8 +5,9 @@ import ssl
 from collections.abc import Mapping
 from typing import Final
 
+from command_line.pem_files import PemFileError
 from gateway.api.grpc.renewal import GrpcCertificate, RenewalError
-from gateway.api.tls_files import TlsFiles, TlsFilesError
+from gateway.api.tls_files import TlsFiles
 
 CHECK_SECONDS: Final = 1.0
 """How often the files are looked at."""
@@ -21,7 +22,7 @@ class Certificates:
     interval = CHECK_SECONDS
 
     def __init__(self, files: TlsFiles) -> None:
-        """Raises TlsFilesError."""
+        """Raises PemFileError."""
         self._files = files
         self._contents = files.read()
         self._current = self.http = files.load(self._contents)
@@ -39,7 +40,7 @@ class Certificates:
                 return {}
             context = self._files.load(contents)
             await self.grpc.renew(contents)
-        except (TlsFilesError, RenewalError) as error:
+        except (PemFileError, RenewalError) as error:
             # A renewal replaces one file after the other, so this may be over in a moment.
             if str(error) != self._told:
                 _log.warning("the certificate in use stays: %s", error)

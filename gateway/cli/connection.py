@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import grpc
@@ -15,10 +14,11 @@ from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
 from command_line.exits import CommandError, Exit
+from command_line.pem_files import PemFileError, check_authorities, check_pair, read_pem
 from gateway.cli.advice import commands
 from gateway.cli.diagnosis import why_unreachable
 from gateway.cli.settings import CommandSettings, Target, load_command_settings
-from gateway.settings import SettingsError
+from gateway.settings import PREFIX, SettingsError
 
 T = TypeVar("T", bound=Message)
 
@@ -93,19 +93,24 @@ def _channel(target: Target, settings: CommandSettings) -> grpc.Channel:
     ]
     if not target.tls:
         return grpc.insecure_channel(target.address, options=options)
-    credentials = grpc.ssl_channel_credentials(
-        root_certificates=_read(settings.gateway_ca),
-        private_key=_read(settings.operator_tls_key),
-        certificate_chain=_read(settings.operator_tls_cert),
-    )
-    return grpc.secure_channel(target.address, credentials, options=options)
+    return grpc.secure_channel(target.address, _credentials(settings), options=options)
 
 
-def _read(path: Path | None) -> bytes | None:
+def _credentials(settings: CommandSettings) -> grpc.ChannelCredentials:
+    authorities = chain = key = None
     try:
-        return None if path is None else path.read_bytes()
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read ({error.strerror})") from error
+        if settings.gateway_ca is not None:
+            authorities = read_pem(settings.gateway_ca)
+            check_authorities(settings.gateway_ca, authorities)
+    except PemFileError as error:
+        raise SettingsError(f"{PREFIX}GATEWAY_CA: {error}") from error
+    try:
+        if settings.operator_tls_cert is not None and settings.operator_tls_key is not None:
+            chain, key = read_pem(settings.operator_tls_cert), read_pem(settings.operator_tls_key)
+            check_pair(settings.operator_tls_cert, settings.operator_tls_key, chain, of_server=False)
+    except PemFileError as error:
+        raise SettingsError(f"{PREFIX}OPERATOR_TLS_CERT, _KEY: {error}") from error
+    return grpc.ssl_channel_credentials(authorities, key, chain)
 
 
 def _told(error: Any, target: Target, task_id: str) -> CommandError:

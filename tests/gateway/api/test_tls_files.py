@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from command_line.pem_files import PemFileError
 from gateway.api.tls import Certificates
-from gateway.api.tls_files import TlsFiles, TlsFilesError
+from gateway.api.tls_files import TlsFiles
 from tests.gateway.api.test_auth import certificates, openssl
 from tests.gateway.support.process import refused_start
 
@@ -111,7 +112,7 @@ async def test_a_file_that_cannot_be_used_stops_the_start_and_leaves_what_is_ser
     served = Certificates(files_in(certificates))
     kept = {name: (certificates / name).read_bytes() for name in ("server.pem", "server.key", "ca.pem")}
     breaks(certificates)
-    with pytest.raises(TlsFilesError, match=why):
+    with pytest.raises(PemFileError, match=why):
         Certificates(files_in(certificates))
     for _ in range(3):
         assert await served.run_once() == {}
@@ -134,7 +135,7 @@ async def test_a_file_that_cannot_be_used_stops_the_start_and_leaves_what_is_ser
 )
 async def test_a_certificate_of_other_days_is_refused(certificates: Path, days: tuple[str, str], why: str) -> None:
     await dated(certificates, "server", *days)
-    with pytest.raises(TlsFilesError, match=rf"server\.pem: {why}"):
+    with pytest.raises(PemFileError, match=rf"server\.pem: {why}"):
         Certificates(files_in(certificates))
 
 
@@ -143,7 +144,7 @@ async def test_a_client_ca_is_refused_once_each_of_its_certificates_is_out_of_da
     await dated(certificates, "other", "20200101000000Z", "20210101000000Z")
     old = (certificates / "other.pem").read_text()
     (certificates / "ca.pem").write_text(old)
-    with pytest.raises(TlsFilesError, match=r"ca\.pem: the certificate of commonName=other expired on Jan  1"):
+    with pytest.raises(PemFileError, match=r"ca\.pem: the certificate of commonName=other expired on Jan  1"):
         Certificates(files_in(certificates))
     (certificates / "ca.pem").write_text(old + good)
     Certificates(files_in(certificates))

@@ -6,10 +6,14 @@ function and put it into the table with the most that the gateway may grow by.
 """
 
 import asyncio
+import contextlib
 import ssl
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+
+from google.protobuf.message import Message
+from ordergateway.v1 import orders_pb2
 
 from tests.hostile.grpc.http2 import (
     CONTINUATION,
@@ -26,6 +30,7 @@ from tests.hostile.grpc.http2 import (
 
 TOKEN = "a-token-of-more-than-sixteen-letters"
 SUBMIT, WATCH_ORDER = "/ordergateway.v1.OrderService/SubmitOrder", "/ordergateway.v1.OrderService/WatchOrder"
+LIST, GET = "/ordergateway.v1.OrderService/ListOrders", "/ordergateway.v1.OrderService/GetOrder"
 CHECK, WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 KNOWN = ("authorization", f"Bearer {TOKEN}")
@@ -88,6 +93,42 @@ async def streams_reset_at_once(port: int, amount: int) -> None:
     await _spread(port, amount, call_headers(SUBMIT, KNOWN), then=lambda stream: frame(RST_STREAM, 0, stream, reset))
 
 
+async def clients_that_leave(port: int, amount: int) -> None:
+    """Whole requests, and the connection is gone before the answers come."""
+    for _ in range(amount // 20):
+        connection = await Connection.open(port)
+        for number in range(20):
+            headers = call_headers(LIST, KNOWN) if number % 2 else call_headers(CHECK)
+            connection.call(headers, then=frame(DATA, 1, 2 * number + 1, bytes(5)))
+        await connection.sent()
+        connection.close()
+
+
+async def answers_broken_off(port: int, amount: int) -> None:
+    """More answers than the client's window takes, so they wait for the client, who leaves."""
+    order = orders_pb2.SubmitOrderRequest(task_id="large", site="sandbox", intent_json='{"x":"' + "x" * 40_000 + '"}')
+    filing = await Connection.open(port)
+    data = _message(order)
+    pieces = [data[at : at + 16_000] for at in range(0, len(data), 16_000)]
+    filing.call(call_headers(SUBMIT, KNOWN), then=b"".join(frame(DATA, 0, 1, piece) for piece in pieces[:-1]))
+    filing.writer.write(frame(DATA, 1, 1, pieces[-1]))
+    await filing.told(HEADERS)
+    HELD.append(filing)
+    wanted = _message(orders_pb2.GetOrderRequest(task_id="large"))
+    for _ in range(amount // 20):
+        connection = await Connection.open(port)
+        for number in range(20):
+            connection.call(call_headers(GET, KNOWN), then=frame(DATA, 1, 2 * number + 1, wanted))
+        await connection.sent()
+        await connection.told(DATA)
+        connection.close()
+
+
+def _message(message: Message) -> bytes:
+    data = message.SerializeToString()
+    return b"\0" + len(data).to_bytes(4) + data
+
+
 async def answers_that_nobody_reads(port: int, amount: int) -> None:
     for _ in range(CONNECTIONS):
         connection = await Connection.open(port, reads=False)
@@ -148,17 +189,28 @@ async def connections_closed_at_once(port: int, amount: int) -> None:
 
 async def handshakes_that_stop(port: int, amount: int) -> None:
     """The client's first flight, and silence."""
+    await connections_that_say_nothing(port, amount)
+    for connection in HELD:
+        connection.writer.write(_hello(None))
+
+
+async def forged_server_names(port: int, amount: int) -> None:
+    """A handshake's server name that would be a line of the log."""
+    for _ in range(amount):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(_hello("x\n2026-11-30T00:00:00.000Z ERROR FORGED\x1b[2J"))
+        await reader.read(1)
+        writer.transport.abort()
+
+
+def _hello(server_name: str | None) -> bytes:
+    """A client's first flight."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     outgoing = ssl.MemoryBIO()
-    with_nobody = context.wrap_bio(ssl.MemoryBIO(), outgoing)
-    try:
-        with_nobody.do_handshake()
-    except ssl.SSLWantReadError:
-        hello = outgoing.read()
-    await connections_that_say_nothing(port, amount)
-    for connection in HELD:
-        connection.writer.write(hello)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname=server_name).do_handshake()
+    return outgoing.read()
 
 
 async def noise(port: int, amount: int) -> None:
@@ -200,6 +252,8 @@ TABLE = (
     Row(silent_reflections, 0, 12_000, 150),
     Row(half_messages, 0, 12_000, 150),
     Row(streams_reset_at_once, 0, 60_000, 150),
+    Row(clients_that_leave, 1_000, 20_000, 150),
+    Row(answers_broken_off, 400, 4_000, 250),
     Row(answers_that_nobody_reads, 0, 12_000, 150),
     Row(connections_that_say_nothing, 0, 1_000, 150),
     Row(prefaces_that_stop, 0, 1_000, 150),
@@ -207,6 +261,7 @@ TABLE = (
     Row(pings_and_settings, 0, 60_000, 100),
     Row(connections_closed_at_once, 2_000, 20_000, 100, tls=True),
     Row(handshakes_that_stop, 0, 1_000, 200, tls=True),
+    Row(forged_server_names, 20, 500, 100, tls=True),
     Row(noise, 0, 2_000, 100, tls=True),
 )
 

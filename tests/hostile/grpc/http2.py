@@ -76,6 +76,12 @@ class Connection:
         with contextlib.suppress(ConnectionError):
             await self.writer.drain()
 
+    async def told(self, kind: int) -> None:
+        """Wait for the first frame of this kind. Raises TimeoutError."""
+        async with asyncio.timeout(30):
+            while not self.seen[kind]:  # noqa: ASYNC110 - the reader counts them
+                await asyncio.sleep(0.01)
+
     def close(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
