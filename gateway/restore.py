@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from gateway.clock import SystemTime, load_clock, system_time
 from gateway.domain.models import Actor
@@ -14,6 +14,7 @@ from gateway.domain.operations import BackupFacts
 from gateway.operations.restore import mark_restored
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.backup import Progress, inspect, place
+from gateway.store.sqlite.file_lock import FileLock
 from gateway.store.sqlite.schema import DatabaseUnusableError, migrate
 from gateway.store.sqlite.transaction import SqliteTransaction
 
@@ -40,8 +41,8 @@ def restore(
     # The database's log lies beside the file itself, not beside a symbolic link to it.
     target = target.resolve()
     owner = (target if target.exists() else target.parent).stat() if target.parent.exists() else None
-    with _locked(target) as held:
-        _give(held.fileno(), owner)
+    with closing(_locked(target)) as held:
+        _give(held.beside, owner)
         facts = inspect(backup)
         opened: list[int] = []
 
@@ -57,9 +58,9 @@ def restore(
     return Restored(facts, opened[0], aside if existed else None)
 
 
-def _locked(target: Path) -> IO[str]:
+def _locked(target: Path) -> FileLock:
     try:
-        return connections.lock(target)
+        return FileLock(target, create=False)
     except DatabaseUnusableError as error:
         raise DatabaseUnusableError(f"{target}: {error}") from error
 

@@ -23,8 +23,8 @@ from command_line.tables import print_fields, print_table
 from worker.checkup import ask_gateway, effective_settings
 from worker.clock import SystemClock, utc_text
 from worker.gateway_port import BAD_CREDENTIALS, Refused, Unreachable
-from worker.journal.database import JournalError, is_in_use
 from worker.journal.journal import Journal
+from worker.journal.lock import JournalError, is_in_use
 from worker.journal.records import Order, OrderStatus, Wish, WishStatus
 from worker.logs import configure_logging
 from worker.main import NO_SITE, run_worker

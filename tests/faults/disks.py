@@ -4,8 +4,8 @@ import os
 import resource
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -104,3 +104,34 @@ every_disk = pytest.mark.parametrize(
     [pytest.param(limited_files, id="limit"), pytest.param(small_disk, id="mount", marks=pytest.mark.needs("mount"))],
 )
 """What a test of a full disk runs on: everywhere the limit, and a file system of its own where one can be mounted."""
+
+
+MakeName = Callable[[Path, Path], AbstractContextManager[None]]
+
+
+@contextmanager
+def linked(path: Path, other: Path) -> Iterator[None]:
+    """A hard link, until the folder is gone."""
+    other.hardlink_to(path)
+    yield
+
+
+@contextmanager
+def bound(path: Path, other: Path) -> Iterator[None]:
+    """The file alone, mounted under another name."""
+    other.touch()
+    subprocess.run(["mount", "--bind", path, other], check=True)
+    try:
+        yield
+    finally:
+        unmount(other)
+
+
+every_other_name = pytest.mark.parametrize(
+    "make_name",
+    [
+        pytest.param(linked, id="hard link"),
+        pytest.param(bound, id="bind mount", marks=pytest.mark.needs("mount")),
+    ],
+)
+"""Other names of one file that do not lead to the lock beside it."""

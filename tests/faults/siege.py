@@ -30,8 +30,8 @@ from tests.faults.proxy import FaultyProxy, Mode
 from tests.worker.running_shop import RunningShop, running_shop
 from tests.worker.virtual import ManualClock
 from worker.checkpoints import CheckpointName
-from worker.journal.database import JournalError
 from worker.journal.journal import Journal
+from worker.journal.lock import JournalError
 from worker.sandbox_shop.catalogue import Product
 
 LEASE_SECONDS = 2.5

@@ -178,8 +178,6 @@ class _World:
                     machine.power_off()
             faults = list(self.loop.faults)
             self.loop.abandon()
-            for machine in self.workers:
-                machine.close()
         for fault in faults:
             self.auditor.broken(f"a fault of the program: {fault}")
         return Result(

@@ -23,6 +23,7 @@ from worker.account import AccountLocks
 from worker.checkpoints import CheckpointName
 from worker.gateway_client import GatewayClient
 from worker.journal.journal import Journal
+from worker.journal.lock import JournalLock
 from worker.monitor import Monitor, MonitorPolicy
 from worker.order_loop import OrderLoop
 from worker.order_run import NoScreenshots, Parts, Policy, WorkerEvent
@@ -124,7 +125,7 @@ class WorkerMachine:
         self._entropy = SimEntropy(name, chance)
         self._journal: Journal | None = None
         self._stopping: asyncio.Event | None = None
-        self._dead: list[Any] = []
+        self._locks: list[JournalLock] = []
 
     @property
     def is_up(self) -> bool:
@@ -188,17 +189,14 @@ class WorkerMachine:
         if self.process.last_point != "stopped":
             self._trace(self.name, f"loses power at {self.process.last_point}")
             self._trace.count("worker crashes")
-        # The kernel would drop the dead process's lock; here its open file outlives it.
-        self.journal_path.with_name(self.journal_path.name + ".lock").unlink(missing_ok=True)
-        self._dead.append(self._journal)
+        # The kernel would drop the dead process's locks; here its open files outlive it.
+        while self._locks:
+            self._locks.pop().release()
         self._journal = self._stopping = None
 
-    def close(self) -> None:
-        """After the run: gives file descriptors back."""
-        for journal in self._dead:
-            if journal is not None and journal._lock is not None:
-                journal._lock.release()
-        self._dead.clear()
+    def _take_lock(self, path: Path) -> JournalLock:
+        self._locks.append(JournalLock(path))
+        return self._locks[-1]
 
     async def _run(self, process: Process) -> None:
         await process.point("worker: start")
@@ -208,7 +206,13 @@ class WorkerMachine:
             return InlineConnection(path, process, self.disk)
 
         try:
-            journal = await Journal.open(self.journal_path, clock=clock, new_id=self._entropy.token, connect=connect)
+            journal = await Journal.open(
+                self.journal_path,
+                clock=clock,
+                new_id=self._entropy.token,
+                connect=connect,
+                take_lock=self._take_lock,
+            )
         except Exception as error:  # noqa: BLE001 -- a worker that cannot start ends
             self._trace(self.name, f"cannot start: {error}")
             process.last_point = "a start that failed"

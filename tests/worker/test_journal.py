@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 from ordergateway.v1 import order_leases_pb2 as pb
 
+from tests.faults.disks import MakeName, every_other_name
 from tests.worker.virtual import CountedEntropy, ManualClock
-from worker.journal.database import JournalError, is_in_use
+from worker.journal.database import Connection
 from worker.journal.journal import AlreadyRecordedError, Journal
+from worker.journal.lock import JournalError, is_in_use
 from worker.journal.records import EvidenceFile, Happening, OrderStatus, Outcome, WishStatus
 from worker.order_state import OrderState
 
@@ -150,6 +152,62 @@ async def test_another_name_of_the_journal_leads_to_the_same_lock(path: Path, jo
             await Journal.open(name, clock=ManualClock(), new_id=CountedEntropy().token)
 
 
+@every_other_name
+async def test_another_name_of_the_file_itself_is_no_way_past_the_lock(
+    path: Path, journal: Journal, tmp_path: Path, make_name: MakeName
+) -> None:
+    other = tmp_path / "other" / "renamed.db"
+    other.parent.mkdir()
+    with make_name(path, other):
+        assert is_in_use(other)
+        with pytest.raises(JournalError, match=r"another worker process.* is using the journal"):
+            await Journal.open(other, clock=ManualClock(), new_id=CountedEntropy().token)
+
+
+@pytest.mark.parametrize("mode", ["PERSIST", "WAL"])
+async def test_the_lock_leaves_those_of_sqlite_alone(path: Path, journal: Journal, mode: str) -> None:
+    """Another program that uses SQLite as it should still waits for our transactions, and we for its."""
+    other = (
+        "import sqlite3, sys; connection = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)\n"
+        "try: connection.execute('BEGIN IMMEDIATE'); print('begun')\n"
+        "except sqlite3.OperationalError as error: print(error)"
+    )
+
+    async def others_begin() -> str:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-S", "-c", other, path, stdout=asyncio.subprocess.PIPE
+        )
+        return (await process.communicate())[0].decode().strip()
+
+    await journal._database.rows(f"PRAGMA journal_mode = {mode}")
+
+    async def look(connection: Connection) -> str:
+        await connection.execute("UPDATE orders SET detail = detail")
+        return await others_begin()
+
+    assert await journal._database.write(look) == "database is locked"
+    assert await others_begin() == "begun"
+
+
+async def test_a_worker_whose_journal_was_replaced_begins_nothing_more(path: Path, journal: Journal) -> None:
+    await journal.take_lease(lease())
+    path.rename(path.with_name("moved.db"))  # noqa: ASYNC240 -- a test has nothing else to do
+    with pytest.raises(JournalError, match=r"the journal .*trading.db was deleted or replaced"):
+        await journal.record_click("po-1", "po-1/1")
+    shutil.copy(path.with_name("moved.db"), path)
+    with pytest.raises(JournalError, match=r"the journal .*trading.db was deleted or replaced"):
+        await journal.record_click("po-1", "po-1/1")
+    assert not await journal.has_click("po-1")
+
+
+async def test_a_second_name_is_told(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with opened(path):
+        assert "has a second name" not in caplog.text
+    path.with_name("link.db").hardlink_to(path)
+    async with opened(path):
+        assert "has a second name (a hard link)" in caplog.text
+
+
 async def test_a_worker_whose_lock_was_deleted_begins_nothing_more(path: Path, journal: Journal) -> None:
     await journal.take_lease(lease())
     await journal.record_click("po-1", "po-1/1")
@@ -157,16 +215,16 @@ async def test_a_worker_whose_lock_was_deleted_begins_nothing_more(path: Path, j
     lock.unlink()
     with pytest.raises(JournalError, match="was deleted or replaced"):
         await journal.record_payment("po-1", "1")
-    async with opened(path) as second:
-        for begin in (
-            journal.take_lease(lease("po-2")),
-            journal.record_click("po-1", "po-1/1"),
-            journal.record_payment("po-1", "1"),
-        ):
-            with pytest.raises(JournalError, match="was deleted or replaced"):
-                await begin
-        await journal.record("po-1", Happening("ordered", OrderState.ORDERED))  # what it did is written down
-        await second.take_lease(lease("po-2"))
+    for begin in (
+        journal.take_lease(lease("po-2")),
+        journal.record_click("po-1", "po-1/1"),
+        journal.record_payment("po-1", "1"),
+    ):
+        with pytest.raises(JournalError, match="was deleted or replaced"):
+            await begin
+    await journal.record("po-1", Happening("ordered", OrderState.ORDERED))  # what it did is written down
+    with pytest.raises(JournalError, match="another worker process is using the journal"):
+        await Journal.open(path, clock=ManualClock(), new_id=CountedEntropy().token)
 
 
 async def test_a_lock_that_is_deleted_while_it_is_taken_is_no_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The journal's file: its lock, its connection, its schema, its transactions.
+"""The journal's file: its connection, its schema, its transactions.
 
 The connection comes from a factory: production runs SQLite on aiosqlite's thread; a simulation passes one with the same
 interface that runs inline. Every transaction is committed with `synchronous=FULL`: when it returns, it is on disk, in
@@ -6,10 +6,8 @@ the file itself (docs/adr/0007).
 """
 
 import asyncio
-import fcntl
 import os
 import sqlite3
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
@@ -18,9 +16,9 @@ from typing import Any, Protocol, TypeVar, cast
 
 import aiosqlite
 
+from worker.journal.lock import JournalError
+
 T = TypeVar("T")
-LOCK_ATTEMPTS = 4
-BETWEEN_ATTEMPTS = 0.05
 SCHEMA = files("worker.journal") / "schema"
 _PRAGMAS = ("journal_mode = PERSIST", "synchronous = FULL", "foreign_keys = ON", "busy_timeout = 10000")
 _DAMAGED = (
@@ -28,10 +26,6 @@ _DAMAGED = (
     "open task on the site, and only then start with a new one (docs/runbook.md)"
 )
 _PRIMARY_CODE = 0xFF
-
-
-class JournalError(Exception):
-    """The journal cannot be used. The message is one line for a person."""
 
 
 class Cursor(Protocol):
@@ -80,78 +74,6 @@ async def connect_on_thread(path: Path) -> Connection:
     connection = await aiosqlite.connect(path, isolation_level=None, timeout=10)
     connection.row_factory = sqlite3.Row
     return cast("Connection", connection)
-
-
-class JournalLock:
-    """The lock that one process holds on a journal for its life, on a file beside it.
-
-    Whoever holds the file that lies at `path` has the journal. If that file is deleted, another process can take a new
-    one, and the first may begin nothing more: `ensure`.
-    """
-
-    def __init__(self, journal_path: Path) -> None:
-        """Takes the lock. Raises JournalError if another process has it."""
-        self.path = lock_path(journal_path)
-        for _ in range(LOCK_ATTEMPTS):
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            if self._take():
-                self._sign()
-                return
-            holder = os.pread(self._descriptor, 20, 0)
-            os.close(self._descriptor)
-            time.sleep(BETWEEN_ATTEMPTS)  # `is_in_use` holds it for an instant
-        number = f" (pid {holder.decode()})" if holder.isdigit() else ""
-        raise JournalError(f"another worker process{number} is using the journal {journal_path}: stop that one first")
-
-    def _take(self) -> bool:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return self._lies_at_path()
-
-    def _lies_at_path(self) -> bool:
-        with suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(self._descriptor), self.path.stat())
-        return False
-
-    def ensure(self) -> None:
-        """Raises JournalError if the lock's file is no longer the one that was taken."""
-        if not self._lies_at_path():
-            raise JournalError(
-                f"the lock {self.path} was deleted or replaced while this worker ran, so another one may use its "
-                "journal: nothing new is begun here; see that only one is running, and start it again"
-            )
-
-    def _sign(self) -> None:
-        with suppress(OSError):  # the number is for people; the lock holds without it
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
-
-    def release(self) -> None:
-        """Gives it back."""
-        os.close(self._descriptor)
-
-
-def lock_path(journal_path: Path) -> Path:
-    """Where a journal's lock lies: beside the file itself, so that a symbolic link leads to the same one."""
-    file = journal_path.resolve()
-    return file.with_name(file.name + ".lock")
-
-
-def is_in_use(journal_path: Path) -> bool:
-    """True if a worker process holds the journal now."""
-    try:
-        descriptor = os.open(lock_path(journal_path), os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def make_private_file(path: Path) -> None:

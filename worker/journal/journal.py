@@ -15,12 +15,11 @@ from worker.journal.database import (
     Connection,
     ConnectionFactory,
     Database,
-    JournalError,
-    JournalLock,
     connect_on_thread,
     make_private_file,
 )
 from worker.journal.figures import Figures, count
+from worker.journal.lock import JournalError, JournalLock
 from worker.journal.records import (
     EvidenceFile,
     Happening,
@@ -58,11 +57,17 @@ class Journal:
 
     @classmethod
     async def open(
-        cls, path: Path, *, clock: Clock, new_id: Callable[[], str], connect: ConnectionFactory = connect_on_thread
+        cls,
+        path: Path,
+        *,
+        clock: Clock,
+        new_id: Callable[[], str],
+        connect: ConnectionFactory = connect_on_thread,
+        take_lock: Callable[[Path], JournalLock] = JournalLock,
     ) -> "Journal":
         """Locks, makes or migrates, and opens the journal. Raises JournalError if another process has it."""
         make_private_file(path)
-        lock = JournalLock(path)
+        lock = take_lock(path)
         try:
             database = await Database.open(path, connect, migrate=True)
         except BaseException:

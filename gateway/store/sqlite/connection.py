@@ -1,48 +1,14 @@
-"""Opening the database file: one process each, held by a lock; durable settings; clear words where it fails."""
+"""Opening the database file: durable settings, and clear words where it fails."""
 
-import fcntl
 import os
 import sqlite3
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from gateway.store.sqlite.schema import DatabaseUnusableError, check_ours
 
 _BUSY_SECONDS: Final = 2.0
 """How long opening and reading wait for another program that holds the file."""
-
-
-def lock(path: Path) -> IO[str]:
-    """Take the lock beside the database file for the life of the process; keep the returned file open.
-
-    The lock lies beside the file itself, so that a second name for it (a symbolic link) leads to the same lock.
-    Raises DatabaseUnusableError if another process holds it or the folder cannot be written.
-    """
-    lock_path = path.resolve()
-    lock_path = lock_path.with_name(lock_path.name + ".lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        held = os.fdopen(os.open(lock_path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="ascii")
-    except OSError as error:
-        raise DatabaseUnusableError(f"{lock_path} cannot be opened ({error.strerror})") from error
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        held.close()
-        raise DatabaseUnusableError(
-            f"another gateway process has it open{_holder(lock_path)}; stop that one first"
-        ) from None
-    with suppress(OSError):  # the number is for people; the lock holds without it
-        held.truncate(0)
-        held.write(str(os.getpid()))
-        held.flush()
-    return held
-
-
-def _holder(lock_path: Path) -> str:
-    number = lock_path.read_bytes()[:20]
-    return f" (pid {number.decode()})" if number.isdigit() else ""
 
 
 def open_writer(path: Path) -> sqlite3.Connection:

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from gateway.domain.moment import Clock, Moment
 from gateway.store.port import Follower, Transaction
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.damage import check_log, check_pages
 from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, primary_code, unavailable, unusable
+from gateway.store.sqlite.file_lock import FileLock
 from gateway.store.sqlite.schema import DatabaseUnusableError, migrate
 from gateway.store.sqlite.transaction import SqliteTransaction
 from gateway.store.sqlite.writer import GroupWriter, OnCommit, ignore_commit
@@ -30,10 +31,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The opened file: its lock, and the connection that writes, at the newest schema."""
+    """The opened file: its locks, and the connection that writes, at the newest schema."""
 
     path: Path
-    lock: IO[str]
+    lock: FileLock
     writing: sqlite3.Connection
 
     def transaction(self) -> Transaction:
@@ -52,7 +53,7 @@ def open_database(path: Path) -> Database:
     Raises DatabaseUnusableError with its name and what to do, StoreUnavailableError where a later start may succeed.
     """
     try:
-        lock = connections.lock(path)
+        lock = FileLock(path)
         try:
             check_log(path.resolve())
             writing = connections.open_writer(path)
@@ -83,7 +84,9 @@ class SqliteStore:
     ) -> None:
         self._database = database
         self._clock = clock
-        self._writer = GroupWriter(database.writing, clock, publish, on_fatal, on_commit)
+        self._writer = GroupWriter(
+            database.writing, clock, publish, on_fatal, on_commit, still_there=database.lock.lies_at_path
+        )
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
         self._per_thread = threading.local()
         self._reading: list[sqlite3.Connection] = []

@@ -69,7 +69,8 @@ class GroupWriter:
     """Owns the writing connection.
 
     `publish` is called with the hints of each committed group and `on_commit` with its size and time; `on_fatal` once,
-    when the writer has stopped for good.
+    when the writer has stopped for good. `still_there` tells after each commit whether the file still is the one that
+    its path leads to: what went into another one is not acknowledged.
     Everything here runs in the event loop's thread but for what waits for the disk: COMMIT, and a BEGIN that finds the
     file locked.
     """
@@ -81,12 +82,14 @@ class GroupWriter:
         publish: Callable[[set[str]], None],
         on_fatal: Callable[[BaseException], None],
         on_commit: OnCommit = ignore_commit,
+        still_there: Callable[[], bool] = lambda: True,
     ) -> None:
         self._connection = connection
         self._clock = clock
         self._publish = publish
         self._on_fatal = on_fatal
         self._on_commit = on_commit
+        self._still_there = still_there
         self._commit_seconds = 0.0
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
@@ -228,6 +231,8 @@ class GroupWriter:
         except sqlite3.Error as error:
             return error
         self._commit_seconds = time.perf_counter() - begun
+        if not self._still_there():
+            return sqlite3.OperationalError("the database file was deleted or replaced while the gateway ran")
         return None
 
     def _run_plainly(self, group: list[_Job], outcome: _Outcome) -> bool:
