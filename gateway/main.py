@@ -52,6 +52,7 @@ from gateway.sweeps.callbacks import CallbackSweep
 from gateway.sweeps.catalog import CatalogSweep
 from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.health import HealthSweep
+from gateway.sweeps.presence import PresenceSweep
 from gateway.sweeps.queries import QuerySweep, QueryWakeSweep
 from gateway.sweeps.retention import RetentionSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
@@ -117,6 +118,7 @@ async def run_gateway(
             *_operation_sweeps(store, policy, settings),
             HealthSweep(check.look, settings.sweep_interval_seconds),
             callbacks,
+            PresenceSweep(store, lambda: {request.worker_id for request in desk.waiting()}),
             WakeSweep(store, hub),
             QuerySweep(store, query_policy, settings.sweep_interval_seconds),
             QueryWakeSweep(store, hub),

@@ -17,6 +17,7 @@ from gateway.domain.fields import callback_url
 from gateway.domain.models import LeaseScope, Policy
 from gateway.domain.queries import QueryPolicy
 from gateway.domain.refusals import RefusedError
+from gateway.domain.times import derived, findings
 
 PREFIX = "RAKUTEN_"
 
@@ -198,6 +199,8 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
+        for wrong in findings(self._times(), refused=True):
+            raise ValueError(wrong)
         if (self.gateway_tls_cert is None) != (self.gateway_tls_key is None):
             raise ValueError(f"{PREFIX}GATEWAY_TLS_CERT and {PREFIX}GATEWAY_TLS_KEY must be set together")
         if self.gateway_tls_client_ca is not None and self.gateway_tls_cert is None:
@@ -208,6 +211,20 @@ class Settings(BaseSettings):
                 f"set {PREFIX}API_TOKEN or the tokens of single roles"
             )
         return self
+
+    def _times(self) -> dict[str, float]:
+        """Return every time in seconds, by its setting's name without the unit."""
+        seconds = {
+            name.removesuffix("_seconds"): getattr(self, name)
+            for name in type(self).model_fields
+            if name.endswith("_seconds")
+        }
+        days = {
+            name.removesuffix("_days"): getattr(self, name) * 86_400
+            for name in type(self).model_fields
+            if name.endswith("_days")
+        }
+        return derived(seconds | days, self.query_max_attempts)
 
     @property
     def has_token(self) -> bool:
@@ -255,17 +272,7 @@ class Settings(BaseSettings):
 
     def unusual(self) -> list[str]:
         """Return a sentence for each value that works but is probably not meant."""
-        told = []
-        if self.lease_ack_seconds > self.lease_ttl_seconds:
-            told.append(f"{PREFIX}LEASE_ACK_SECONDS is longer than {PREFIX}LEASE_TTL_SECONDS")
-        if self.permit_ttl_seconds > self.lease_ttl_seconds:
-            told.append(
-                f"{PREFIX}PERMIT_TTL_SECONDS is longer than {PREFIX}LEASE_TTL_SECONDS: a permit outlives its lease"
-            )
-        if self.query_lease_ttl_seconds > self.query_ttl_seconds:
-            told.append(f"{PREFIX}QUERY_LEASE_TTL_SECONDS is longer than {PREFIX}QUERY_TTL_SECONDS: no second attempt")
-        if self.permit_settle_seconds < 600:  # noqa: PLR2004 - the delay that the site's order list is known to have
-            told.append(f"{PREFIX}PERMIT_SETTLE_SECONDS is below 600: a shop's order list may lag about ten minutes")
+        told = list(findings(self._times(), refused=False))
         if not self.callback_secret:
             told.append(f"callbacks are not signed: set {PREFIX}CALLBACK_SECRET so that receivers can tell who calls")
         told += [

@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections.abc import Iterator
 from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
@@ -17,6 +18,9 @@ from worker.logs import LogFormat
 
 PREFIX = "RAKUTEN_"
 DEFAULT_GRPC_PORT = 31110
+SITE_LAG = 600
+LEAST_INTERVAL = 0.05
+"""Seconds between two looks at the site, at the least: the worker would do nothing else."""
 _WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _NAMED_TOKEN = re.compile(r"[a-z][a-z0-9_-]{0,31}=([!-~]{16,})")
 _PLAIN_SCHEMES = ("grpc", "http")
@@ -142,9 +146,11 @@ class WorkerSettings(BaseSettings):
         description="How long the worker looks for an order whose submit answer was lost; a site shows a new order "
         "only after about ten minutes.",
     )
-    lost_answer_interval_seconds: float = Field(30, gt=0, le=3600, description="Time between two of these looks.")
+    lost_answer_interval_seconds: float = Field(
+        30, ge=LEAST_INTERVAL, le=3600, description="Time between two of these looks."
+    )
     monitor_interval_seconds: float = Field(
-        300, gt=0, le=86400, description="How often placed orders are looked at on the site."
+        300, ge=LEAST_INTERVAL, le=86400, description="How often placed orders are looked at on the site."
     )
     monitor_days: int = Field(90, ge=1, le=3650, description="For how long after its end an order is looked at.")
     payment_alert_seconds: float = Field(
@@ -221,6 +227,29 @@ class WorkerSettings(BaseSettings):
                     f"{PREFIX}SCRAPER_BASE_URL would send the token in plain text to {host.host}; use https://"
                 )
         return self
+
+    def unusual(self) -> Iterator[str]:
+        """A sentence for each time that works but is probably not meant, alone or beside another."""
+        if self.lease_wait_seconds < 1:
+            yield f"{PREFIX}LEASE_WAIT_SECONDS is below 1: the gateway is asked once a second all the same"
+        if self.step_timeout_seconds < 5:  # noqa: PLR2004 -- about what a slow shop takes for a page
+            yield f"{PREFIX}STEP_TIMEOUT_SECONDS is below 5: a slow page of the site ends the order"
+        if self.lost_answer_look_seconds < SITE_LAG:
+            yield (
+                f"{PREFIX}LOST_ANSWER_LOOK_SECONDS is below {SITE_LAG}: a site shows a new order only after about ten "
+                "minutes, so one whose answer was lost may not be found"
+            )
+        if 0 < self.lost_answer_look_seconds < self.lost_answer_interval_seconds:
+            yield f"{PREFIX}LOST_ANSWER_INTERVAL_SECONDS is longer than {PREFIX}LOST_ANSWER_LOOK_SECONDS: one look only"
+        if self.monitor_interval_seconds < 1:
+            yield f"{PREFIX}MONITOR_INTERVAL_SECONDS is below 1: the site is asked all the time"
+        if self.payment_alert_seconds < self.monitor_interval_seconds:
+            yield (
+                f"{PREFIX}PAYMENT_ALERT_SECONDS is shorter than {PREFIX}MONITOR_INTERVAL_SECONDS: a payment deadline "
+                "may pass between two looks"
+            )
+        if self.account_query_timeout_seconds < 5:  # noqa: PLR2004 -- as above
+            yield f"{PREFIX}ACCOUNT_QUERY_TIMEOUT_SECONDS is below 5: a slow page of the site fails the query"
 
     @cached_property
     def gateway(self) -> GatewayTarget | None:

@@ -3,9 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from gateway.store.port import StoreUnavailableError
+
+LEAST_INTERVAL: Final = 0.01
+"""However short an interval is, the gateway serves in between."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,4 +43,4 @@ async def run_sweep(sweep: Sweep) -> None:
         else:
             if any(counts.values()):
                 _log.info("sweep=%s %s", sweep.name, " ".join(f"{name}={count}" for name, count in counts.items()))
-        await asyncio.sleep(sweep.interval)
+        await asyncio.sleep(max(sweep.interval, LEAST_INTERVAL))

@@ -112,6 +112,10 @@ class Desk(Generic[R, L]):
                 if not waiter.future.done():
                     waiter.future.set_exception(shutting_down())
 
+    def waiting(self) -> list[R]:
+        """Return the requests of those who stand in line."""
+        return [waiter.request for line in self._lines.values() for waiter in line]
+
     async def settle(self) -> None:
         """Wait until every lease that nobody took has been given back."""
         # Not gather: from Python 3.12 on it returns at once if all are done, before they could be taken off the list.

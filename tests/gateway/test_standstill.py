@@ -79,6 +79,7 @@ async def test_every_sweep_is_plugged_in(tmp_path: Path, time: ManualTime, monke
         "catalog",
         "expire",
         "health",
+        "presence",
         "queries",
         "query_wake",
         "retention",

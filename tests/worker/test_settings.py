@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from worker.settings import GatewayTarget, SettingsError, WorkerSettings, host_as_worker_id, load_settings
 
@@ -136,3 +137,31 @@ def test_client_certificate_and_key_go_together(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "cert.pem").write_text("")
     with pytest.raises(SettingsError, match="RAKUTEN_WORKER_TLS_CERT and RAKUTEN_WORKER_TLS_KEY"):
         load(monkeypatch, WORKER_TLS_CERT="cert.pem")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"lease_wait_seconds": 0.9}, "LEASE_WAIT_SECONDS is below 1"),
+        ({"step_timeout_seconds": 4.9}, "STEP_TIMEOUT_SECONDS is below 5"),
+        ({"lost_answer_look_seconds": 599}, "LOST_ANSWER_LOOK_SECONDS is below 600"),
+        ({"lost_answer_look_seconds": 700, "lost_answer_interval_seconds": 701}, "one look only"),
+        ({"monitor_interval_seconds": 0.9}, "MONITOR_INTERVAL_SECONDS is below 1"),
+        ({"payment_alert_seconds": 299}, "PAYMENT_ALERT_SECONDS is shorter than RAKUTEN_MONITOR_INTERVAL_SECONDS"),
+        ({"account_query_timeout_seconds": 4.9}, "ACCOUNT_QUERY_TIMEOUT_SECONDS is below 5"),
+    ],
+)
+def test_a_time_that_is_odd_is_told(settings: dict[str, float], said: str) -> None:
+    (line,) = WorkerSettings(_env_file=None, **settings).unusual()
+    assert said in line
+
+
+def test_the_defaults_are_not_odd() -> None:
+    assert list(WorkerSettings(_env_file=None).unusual()) == []
+
+
+@pytest.mark.parametrize("name", ["monitor_interval_seconds", "lost_answer_interval_seconds"])
+def test_an_interval_that_leaves_no_rest_is_refused(name: str) -> None:
+    WorkerSettings(_env_file=None, **{name: 0.05})
+    with pytest.raises(ValidationError, match="greater than or equal to"):
+        WorkerSettings(_env_file=None, **{name: 0.049})

@@ -7,6 +7,9 @@ from typing import Final
 
 from gateway.store.sqlite.schema import DatabaseUnusableError, check_ours
 
+LOG_BYTES: Final = 8 * 1024 * 1024
+"""What the write-ahead log may keep on the disk: about twice what gathers in it between two checkpoints."""
+
 _BUSY_SECONDS: Final = 2.0
 """How long opening and reading wait for another program that holds the file."""
 
@@ -34,6 +37,8 @@ def _prepare(connection: sqlite3.Connection) -> None:
     # An acknowledgement promises that the data is on disk, so every commit is flushed.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # Once everything in the log is in the file, the log is cut to this; else it keeps the size of its longest day.
+    connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
     # The writer waits for a locked file by itself, in a thread: SQLite would wait in the event loop.
     connection.execute("PRAGMA busy_timeout = 0")
 

@@ -1,0 +1,13 @@
+"""Workers that wait are there: an open stream is a sign of life (specification, section 7)."""
+
+from collections.abc import Collection
+
+from gateway.domain.moment import Moment
+from gateway.store.port import Transaction
+
+
+def still_there(tx: Transaction, now: Moment, worker_ids: Collection[str]) -> int:
+    """Note that these workers have been heard of now; return how many."""
+    for worker_id in worker_ids:
+        tx.change("worker_seen", worker_id=worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+    return len(worker_ids)
