@@ -108,7 +108,8 @@ class WorkerSettings(BaseSettings):
     )
     trading_db_path: Path = Field(
         Path("data/trading.db"),
-        description="The journal: the authority on what was done. One worker process a file, held by a lock beside it.",
+        description="The journal: the authority on what was done, on a local disk. One worker process a file, held by "
+        "locks on it and beside it.",
     )
     evidence_dir: Path = Field(Path("data/evidence"), description="Where pages and screenshots are kept.")
     worker_token: GatewayToken = Field(None, description="Bearer token for the gateway, worker role.")

@@ -16,6 +16,8 @@ from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.manual_time import ManualTime
 from tests.gateway.support.process import gateway_process
 
+SMALL = 16_384
+"""Less than the database has, more than the log of the test, which is a file too."""
 UNLIMITED = resource.RLIM_INFINITY
 RULES = Path(__file__).parents[2] / "deploy/prometheus-rules.yml"
 
@@ -37,7 +39,7 @@ async def test_a_database_that_cannot_grow_is_told_everywhere(tmp_path: Path) ->
     ):
         await api.submit("po-1")
         assert (await client.get("/health")).json()["data"]["status"] == "ok"
-        resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (4096, UNLIMITED))
+        resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (SMALL, UNLIMITED))
 
         told = await eventually_health(client, "degraded")
         assert [problem["kind"] for problem in told["problems"]] == ["store_not_writable"]

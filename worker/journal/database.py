@@ -139,14 +139,18 @@ class Database:
                     await self._connection.execute("ROLLBACK")
                 raise
 
-    async def prove_writable(self) -> None:
-        """Commits a transaction that changes nothing, through the log and into the file. Raises sqlite3.Error."""
+    async def why_not_writable(self) -> str | None:
+        """Commits a transaction that changes nothing, through the log and into the file; None if that succeeds."""
 
         async def touch(connection: Connection) -> None:
             row = await (await connection.execute("PRAGMA user_version")).fetchone()
             await connection.execute(f"PRAGMA user_version = {0 if row is None else int(row[0])}")
 
-        await self.write(touch)
+        try:
+            await self.write(touch)
+        except sqlite3.Error as error:
+            return f"the journal cannot be written ({error}, {getattr(error, 'sqlite_errorname', 'no code')})"
+        return None
 
     async def rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[sqlite3.Row]:
         """What one SELECT finds."""

@@ -280,11 +280,7 @@ class Journal:
 
     async def why_not_writable(self) -> str | None:
         """Why nothing can be written down now; None if something has just been."""
-        try:
-            await self._database.prove_writable()
-        except sqlite3.Error as error:
-            return f"the journal cannot be written ({error}, {getattr(error, 'sqlite_errorname', 'no code')})"
-        return None
+        return await self._database.why_not_writable()
 
     async def has_click(self, task_id: str) -> bool:
         """True if this journal holds a click record of the task."""

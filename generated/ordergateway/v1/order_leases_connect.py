@@ -46,7 +46,7 @@ class OrderLeaseService(Protocol):
     """
     def lease_orders(self, request: LeaseOrdersRequest, ctx: RequestContext[LeaseOrdersRequest, LeaseOrdersResponse], /) -> AsyncIterator[LeaseOrdersResponse]:
         """
-        Waits for an order. Opening the stream is the worker's heartbeat. It ends with OK after the lease, or after
+        Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has gone away gets nothing.
@@ -220,7 +220,7 @@ class OrderLeaseServiceClient(ConnectClient):
         timeout_ms: int | None = None,
     ) -> AsyncIterator[LeaseOrdersResponse]:
         """
-        Waits for an order. Opening the stream is the worker's heartbeat. It ends with OK after the lease, or after
+        Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has gone away gets nothing.
@@ -362,7 +362,7 @@ class OrderLeaseServiceSync(Protocol):
     """
     def lease_orders(self, request: LeaseOrdersRequest, ctx: RequestContext[LeaseOrdersRequest, LeaseOrdersResponse], /) -> Iterator[LeaseOrdersResponse]:
         """
-        Waits for an order. Opening the stream is the worker's heartbeat. It ends with OK after the lease, or after
+        Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has gone away gets nothing.
@@ -534,7 +534,7 @@ class OrderLeaseServiceClientSync(ConnectClientSync):
         timeout_ms: int | None = None,
     ) -> Iterator[LeaseOrdersResponse]:
         """
-        Waits for an order. Opening the stream is the worker's heartbeat. It ends with OK after the lease, or after
+        Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has gone away gets nothing.

@@ -73,7 +73,7 @@ class OrderLeaseServiceServicer:
     """
 
     def LeaseOrders(self, request, context):
-        """Waits for an order. Opening the stream is the worker's heartbeat. It ends with OK after the lease, or after
+        """Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has gone away gets nothing.

@@ -57,7 +57,7 @@ class OrderLeaseServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> OrderLeaseServiceAsyncStub: ...
     LeaseOrders: _grpc.UnaryStreamMultiCallable[_order_leases_pb2.LeaseOrdersRequest, _order_leases_pb2.LeaseOrdersResponse]
-    """Waits for an order. Opening the stream is the worker's heartbeat. It ends with OK after the lease, or after
+    """Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
     `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
     The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
     A worker that has gone away gets nothing.
@@ -107,7 +107,7 @@ class OrderLeaseServiceAsyncStub(OrderLeaseServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     LeaseOrders: _aio.UnaryStreamMultiCallable[_order_leases_pb2.LeaseOrdersRequest, _order_leases_pb2.LeaseOrdersResponse]  # type: ignore[assignment]
-    """Waits for an order. Opening the stream is the worker's heartbeat. It ends with OK after the lease, or after
+    """Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
     `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
     The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
     A worker that has gone away gets nothing.
@@ -160,7 +160,7 @@ class OrderLeaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _order_leases_pb2.LeaseOrdersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_order_leases_pb2.LeaseOrdersResponse], _abc.AsyncIterator[_order_leases_pb2.LeaseOrdersResponse]]:
-        """Waits for an order. Opening the stream is the worker's heartbeat. It ends with OK after the lease, or after
+        """Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has gone away gets nothing.
