@@ -1,5 +1,6 @@
 """A gateway whose database cannot grow says so wherever its health is asked for, and is well again with room."""
 
+import json
 import resource
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.manual_time import ManualTime
 from tests.gateway.support.process import gateway_process
 
-SMALL = 16_384
-"""Less than the database has, more than the log of the test, which is a file too."""
+SMALL = 131_072
+"""Less than the write-ahead log has after the first order, more than the program's own log, which is a file too."""
 UNLIMITED = resource.RLIM_INFINITY
 RULES = Path(__file__).parents[2] / "deploy/prometheus-rules.yml"
 
@@ -37,7 +38,7 @@ async def test_a_database_that_cannot_grow_is_told_everywhere(tmp_path: Path) ->
         connected(gateway.port) as api,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False, timeout=20) as client,
     ):
-        await api.submit("po-1")
+        await api.submit("po-1", json.dumps({"pad": "x" * 200_000}))
         assert (await client.get("/health")).json()["data"]["status"] == "ok"
         resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (SMALL, UNLIMITED))
 
