@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -33,11 +34,9 @@ def standard_output(program: str) -> Iterator[None]:
 
     A reader that has seen enough (`| head`) is told nothing; a full disk is one line on standard error.
     """
-    try:
-        before, raw = sys.stdout, _Output(sys.stdout.fileno(), "w", closefd=False)
-    except (AttributeError, OSError, ValueError):  # there is none
-        yield
-        return
+    if sys.stdout is None:  # it was closed before the start; whatever is opened next must not take its place
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
+    before, raw = sys.stdout, _Output(sys.stdout.fileno(), "w", closefd=False)
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(raw), before.encoding, errors="backslashreplace", line_buffering=before.isatty()
     )

@@ -108,6 +108,12 @@ def test_what_cannot_be_printed_is_no_traceback(size: int, output: str, told: st
     assert (ran.returncode, ran.stderr.decode()) == (1, told)
 
 
+def test_an_output_that_was_closed_before_the_start_is_no_traceback(tmp_path: Path) -> None:
+    shell = ["sh", "-c", 'exec "$0" "$@" >&-', SCRIPTS / "order-worker", "config"]
+    ran = subprocess.run(shell, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 @both
 def test_the_programs_end_so(program: str, tmp_path: Path) -> None:
     with unwritable("/dev/full") as writing:
