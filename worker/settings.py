@@ -229,8 +229,7 @@ class WorkerSettings(BaseSettings):
                 )
         return self
 
-    def unusual(self) -> Iterator[str]:
-        """A sentence for each time that works but is probably not meant, alone or beside another."""
+    def _odd_times(self) -> Iterator[str]:
         if self.lease_wait_seconds < 1:
             yield f"{PREFIX}LEASE_WAIT_SECONDS is below 1: the gateway is asked once a second all the same"
         if self.step_timeout_seconds < 5:  # noqa: PLR2004 -- about what a slow shop takes for a page
@@ -268,12 +267,13 @@ class WorkerSettings(BaseSettings):
         return self.scraper_token or self.token
 
     def unusual(self) -> list[str]:
-        """A sentence for each value that works but is probably not meant."""
-        return [
+        """A sentence for each value that works but is probably not meant, alone or beside another."""
+        weak = [
             f"{PREFIX}{field.upper()}: {ADVICE}"
             for field in ("worker_token", "api_token", "scraper_token")
             if (token := getattr(self, field)) is not None and is_weak(token.get_secret_value())
         ]
+        return [*weak, *self._odd_times()]
 
 
 def load_settings(**overrides: object) -> WorkerSettings:
