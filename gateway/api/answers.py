@@ -1,7 +1,9 @@
 """What the services' methods have in common when they answer."""
 
+import asyncio
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from google.protobuf import timestamp_pb2
 from ordergateway.v1 import orders_pb2
@@ -9,6 +11,9 @@ from ordergateway.v1 import orders_pb2
 from gateway.domain.refusals import Refusal, RefusedError
 
 T = TypeVar("T")
+M = TypeVar("M")
+
+_A_TURN: Final = 16
 
 
 def accepted(outcome: T | Refusal) -> T:
@@ -16,6 +21,16 @@ def accepted(outcome: T | Refusal) -> T:
     if isinstance(outcome, Refusal):
         raise RefusedError(outcome)
     return outcome
+
+
+async def converted(convert: Callable[[T], M], items: Iterable[T]) -> list[M]:
+    """Return the items as messages; a page of them takes long enough that the event loop gets turns in between."""
+    messages = []
+    for number, item in enumerate(items, 1):
+        messages.append(convert(item))
+        if number % _A_TURN == 0:
+            await asyncio.sleep(0)
+    return messages
 
 
 def heartbeat() -> orders_pb2.Heartbeat:

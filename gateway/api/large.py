@@ -1,4 +1,4 @@
-"""Checking large texts without holding up everybody else."""
+"""Reading and writing large texts without holding up everybody else."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,6 +15,11 @@ LARGE_BYTES: Final = 16 * 1024
 _checking: Final = ThreadPoolExecutor(1, thread_name_prefix="large-text")
 
 
+async def off_the_loop(work: Callable[[], T]) -> T:
+    """Run `work`, which takes longer than a few milliseconds, in the thread for large texts."""
+    return await asyncio.get_running_loop().run_in_executor(_checking, work)
+
+
 async def checked(size: int, check: Callable[[], T]) -> T:
     """Run `check` on a text of so many bytes: in a thread if it is large, where the event loop gets its turns."""
-    return await asyncio.get_running_loop().run_in_executor(_checking, check) if size > LARGE_BYTES else check()
+    return await off_the_loop(check) if size > LARGE_BYTES else check()

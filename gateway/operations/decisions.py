@@ -1,18 +1,20 @@
 """Tasks that need a decision, with everything known about each (specification, section 4, placement)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 from gateway.domain.models import LeaseRecord, Policy, Report, Task, TaskDetail, Verdict, Verification, Via
 from gateway.domain.moment import Moment
 from gateway.domain.operations import UNKNOWN_JOURNAL, Decision, DecisionPage, LateReport
+from gateway.domain.paging import fill
 from gateway.domain.states import NOTHING_PLACED, OrderState, Placement
 from gateway.domain.transitions import allowed
 from gateway.operations.alerts import alert_from
 from gateway.operations.decide import leases_of, settles_in
 from gateway.operations.history import event_from
+from gateway.orders.read import size_of_task
 from gateway.orders.settle import may_have_clicked
 from gateway.store.port import Row, Transaction
 from gateway.store.rows import task_from, with_reports
@@ -21,21 +23,21 @@ MAX_LATE_REPORTS: Final = 50
 """Late reports that a decision shows, the newest ones; the history has them all."""
 
 
+_BATCH: Final = 16
+_SIZE_OF_A_REPORT: Final = 4_000
+
+
 def list_decisions(
     tx: Transaction, now: Moment, policy: Policy, after: tuple[int, int] | None, count: int
 ) -> DecisionPage:
     """Return up to `count` tasks that wait for a person, the longest waiting first.
 
     A task waits from its oldest standing alert on: whatever turns a task stale or needs_human raises one. `after` is
-    the position (alert, task row) of the page before.
+    the position (alert, task row) of the page before. Fewer where they are large, but at least one.
     """
-    after_alert, after_row = after or (0, 0)
-    rows = tx.all("tasks_to_decide", after_alert=after_alert, after_row=after_row, count=count + 1)
-    last = rows[count - 1] if len(rows) > count else None
-    return DecisionPage(
-        tuple(_decision(tx, now, policy, row) for row in rows[:count]),
-        None if last is None else (last["first_alert"], last["row"]),
-    )
+    found = ((_decision(tx, now, policy, row), _position(row)) for row in _waiting(tx, after or (0, 0)))
+    page = fill(found, count, lambda each: _size(each[0]))
+    return DecisionPage(tuple(decision for decision, _ in page.items), page.items[-1][1] if page.more else None)
 
 
 def summary(task: Task, leases: Sequence[LeaseRecord], reports: Sequence[Report], late: Sequence[LateReport]) -> str:
@@ -47,6 +49,22 @@ def summary(task: Task, leases: Sequence[LeaseRecord], reports: Sequence[Report]
             return f"An order is possible: {_chance(leases)}, and nothing is known of what came of it."
         case Placement.IMPOSSIBLE:
             return f"An order is impossible: {_obstacle(leases)}."
+
+
+def _waiting(tx: Transaction, after: tuple[int, int]) -> Iterator[Row]:
+    while rows := tx.all("tasks_to_decide", after_alert=after[0], after_row=after[1], count=_BATCH):
+        yield from rows
+        after = _position(rows[-1])
+
+
+def _position(row: Row) -> tuple[int, int]:
+    return row["first_alert"], row["row"]
+
+
+def _size(decision: Decision) -> int:
+    """Return about how many bytes a decision takes in an answer, rather too many than too few."""
+    late = sum(len(report.report.detail.encode()) + _SIZE_OF_A_REPORT for report in decision.late_reports)
+    return size_of_task(decision.task) + late + _SIZE_OF_A_REPORT
 
 
 def _decision(tx: Transaction, now: Moment, policy: Policy, row: Row) -> Decision:

@@ -1,29 +1,42 @@
 """Reading the history: every change and every refusal worth knowing (specification, section 4, history)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from gateway.domain.moment import Moment
 from gateway.domain.operations import HistoryEvent, HistoryFilter, HistoryPage
+from gateway.domain.paging import fill, in_batches
 from gateway.store.port import Row, Transaction
 
 _ABOVE_ALL: Final = 2**63 - 1
+_SIZE_WITHOUT_TEXTS: Final = 1_000
 
 
 def list_events(tx: Transaction, _now: Moment, wanted: HistoryFilter, below: int | None, count: int) -> HistoryPage:
-    """Return up to `count` events with numbers smaller than `below` (None: from the newest), newest first."""
+    """Return up to `count` events with numbers smaller than `below` (None: from the newest), newest first.
+
+    Fewer where they are large, but at least one.
+    """
     end = _ABOVE_ALL if below is None else below
     if wanted.until is not None:
         end = min(end, _first_at_or_after(tx, wanted.until))
     first = 0 if wanted.since is None else _first_at_or_after(tx, wanted.since)
     kinds = f",{','.join(wanted.kinds)}," if wanted.kinds else ""
-    if wanted.subject is None:
-        rows = tx.all("events_newest", below=end, first=first, kinds=kinds, count=count + 1)
-    else:
-        rows = tx.all(
-            "events_newest_of_subject", subject=wanted.subject, below=end, first=first, kinds=kinds, count=count + 1
+
+    def read(last: int, few: int) -> Sequence[Row]:
+        if wanted.subject is None:
+            return tx.all("events_newest", below=last, first=first, kinds=kinds, count=few)
+        return tx.all(
+            "events_newest_of_subject", subject=wanted.subject, below=last, first=first, kinds=kinds, count=few
         )
-    events = tuple(event_from(row) for row in rows[:count])
-    return HistoryPage(events, events[-1].sequence if len(rows) > count else None)
+
+    page = fill(map(event_from, in_batches(read, end, lambda row: row["sequence"])), count, _size)
+    return HistoryPage(page.items, page.items[-1].sequence if page.more else None)
+
+
+def _size(event: HistoryEvent) -> int:
+    """Return about how many bytes an event takes in an answer, rather too many than too few."""
+    return len(event.details_json.encode()) + len(event.reason.encode()) + _SIZE_WITHOUT_TEXTS
 
 
 def event_from(row: Row) -> HistoryEvent:

@@ -5,6 +5,7 @@ from typing import Final
 
 from gateway.domain.models import Health, Policy, QueuedTask, TaskDetail, TaskPage, WorkerSeen
 from gateway.domain.moment import Moment, microseconds, parse_utc
+from gateway.domain.paging import fill, in_batches
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus
 from gateway.orders.submit import not_found
@@ -12,9 +13,6 @@ from gateway.store.port import Transaction
 from gateway.store.rows import all_pauses, find_task, task_from, with_reports
 
 MAX_WAITING_SHOWN: Final = 100
-MAX_PAGE_BYTES: Final = 3 * 1024 * 1024
-"""About how large a page of tasks may become."""
-
 _SIZE_WITHOUT_TEXTS: Final = 4_000
 _ABOVE_ALL_ROWS: Final = 2**63 - 1
 
@@ -34,34 +32,30 @@ def list_tasks(
     numbered by submission and never reused, so paging neither skips nor repeats.
     """
     suffix, filters = _filters(status, site)
-    rows = tx.all(
-        "tasks_newest" + suffix, below=_ABOVE_ALL_ROWS if below is None else below, count=count + 1, **filters
+    rows = in_batches(
+        lambda last, few: tx.all("tasks_newest" + suffix, below=last, count=few, **filters),
+        _ABOVE_ALL_ROWS if below is None else below,
+        lambda row: row["row"],
     )
-    tasks: list[TaskDetail] = []
-    size = 0
-    for row in rows[:count]:
-        detail = with_reports(tx, task_from(row))
-        size += _size(detail)
-        if tasks and size > MAX_PAGE_BYTES:
-            break
-        tasks.append(detail)
-    return TaskPage(tuple(tasks), tasks[-1].task.row if len(rows) > len(tasks) else None)
+    page = fill((with_reports(tx, task_from(row)) for row in rows), count, size_of_task)
+    return TaskPage(page.items, page.items[-1].task.row if page.more else None)
 
 
 def list_tasks_from(
-    tx: Transaction, _now: Moment, status: TaskStatus | None, site: str | None, offset: int, count: int
+    tx: Transaction, now: Moment, status: TaskStatus | None, site: str | None, offset: int, count: int
 ) -> tuple[tuple[TaskDetail, ...], int]:
-    """Return up to `count` tasks, newest first, after leaving out the `offset` newest, and how many there are in all.
+    """Return a page as `list_tasks` does, after leaving out the `offset` newest, and how many tasks there are in all.
 
     For the documented JSON contract. Both figures come from an index alone.
     """
     suffix, filters = _filters(status, site)
-    rows = tx.all("tasks_slice" + suffix, offset=min(offset, _ABOVE_ALL_ROWS), count=count, **filters)
+    first = tx.one("tasks_slice" + suffix, offset=min(offset, _ABOVE_ALL_ROWS), count=1, **filters)
     total = tx.one("tasks_count" + suffix, **filters)
-    return tuple(with_reports(tx, task_from(row)) for row in rows), 0 if total is None else total["count"]
+    tasks = () if first is None else list_tasks(tx, now, status, site, first["row"] + 1, count).tasks
+    return tasks, 0 if total is None else total["count"]
 
 
-def _size(detail: TaskDetail) -> int:
+def size_of_task(detail: TaskDetail) -> int:
     """Return about how many bytes a task takes in an answer, rather too many than too few."""
     reports = sum(len(report.detail.encode()) + _SIZE_WITHOUT_TEXTS for report in detail.reports)
     return len(detail.task.intent_json.encode()) + _SIZE_WITHOUT_TEXTS + reports

@@ -1,13 +1,15 @@
 """Reading queries."""
 
 from gateway.domain.moment import Moment
-from gateway.domain.queries import QueryDetail, QueryKind, QueryPage, QuerySlice, QueryStatus
+from gateway.domain.paging import fill, in_batches
+from gateway.domain.queries import Query, QueryDetail, QueryKind, QueryPage, QuerySlice, QueryStatus
 from gateway.domain.refusals import Refusal
 from gateway.queries.submit import query_not_found
 from gateway.store.port import Row, Transaction
 from gateway.store.query_rows import find_query, find_result, query_from
 
 _ABOVE_ALL_ROWS = 2**63 - 1
+_SIZE_WITHOUT_TEXTS = 2_000
 
 
 def get_query(tx: Transaction, _now: Moment, query_id: str) -> QueryDetail | Refusal:
@@ -21,20 +23,32 @@ def list_queries(
 ) -> QueryPage:
     """Return up to `count` queries older than row `below` (None: from the newest), newest first.
 
-    Rows are numbered by submission and never reused, so paging neither skips nor repeats.
+    Fewer where they are large, but at least one. Rows are numbered by submission and never reused, so paging neither
+    skips nor repeats.
     """
-    rows = _newest(tx, status, kind, below=_ABOVE_ALL_ROWS if below is None else below, count=count + 1, skip=0)
-    queries = tuple(query_from(row) for row in rows[:count])
-    return QueryPage(queries, queries[-1].row if len(rows) > count else None)
+    rows = in_batches(
+        lambda last, few: _newest(tx, status, kind, below=last, count=few, skip=0),
+        _ABOVE_ALL_ROWS if below is None else below,
+        lambda row: row["row"],
+    )
+    page = fill(map(query_from, rows), count, _size)
+    return QueryPage(page.items, page.items[-1].row if page.more else None)
 
 
 def slice_queries(
-    tx: Transaction, _now: Moment, status: QueryStatus | None, kind: QueryKind | None, skip: int, count: int
+    tx: Transaction, now: Moment, status: QueryStatus | None, kind: QueryKind | None, skip: int, count: int
 ) -> QuerySlice:
-    """Return up to `count` queries after the newest `skip`, newest first, and how many there are in all."""
-    rows = _newest(tx, status, kind, below=_ABOVE_ALL_ROWS, count=count, skip=skip)
+    """Return a page as `list_queries` does, after leaving out the newest `skip`, and how many there are in all."""
+    first = _newest(tx, status, kind, below=_ABOVE_ALL_ROWS, count=1, skip=skip)
     total = tx.one("queries_count", status=status, kind=kind)
-    return QuerySlice(tuple(query_from(row) for row in rows), 0 if total is None else total["count"])
+    queries = list_queries(tx, now, status, kind, first[0]["row"] + 1, count).queries if first else ()
+    return QuerySlice(queries, 0 if total is None else total["count"])
+
+
+def _size(query: Query) -> int:
+    """Return about how many bytes a query takes in an answer, rather too many than too few."""
+    words = "" if query.error is None else query.error.message
+    return len(query.params_json.encode()) + len(words.encode()) + _SIZE_WITHOUT_TEXTS
 
 
 def _newest(

@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 
 from gateway.api.call import check_size
 from gateway.api.connect.errors import connect_error
+from gateway.api.connect.prepared import Prepared, written
 from gateway.domain.json_text import JsonTextError, parse_object
 from gateway.domain.refusals import RefusedError, invalid
 
@@ -48,16 +49,16 @@ _LONG: Final = 1_024
 """Characters from which a text is set as it is; protobuf's reader takes a tenth of a microsecond for each."""
 
 
-class BinaryCodec(Codec[Message, M]):
+class BinaryCodec(Codec[Message | Prepared, M]):
     """Reads and writes messages."""
 
     def name(self) -> str:
         """Return the codec's name in content types."""
         return "proto"
 
-    def encode(self, message: Message) -> bytes:
+    def encode(self, message: Message | Prepared) -> bytes:
         """Write a message."""
-        return message.SerializeToString()
+        return written(message, lambda told: told.SerializeToString())
 
     def decode(self, data: bytes | bytearray, message_class: type[M]) -> M:
         """Read a message. Raises ConnectError RESOURCE_EXHAUSTED, or DecodeError."""
@@ -65,7 +66,7 @@ class BinaryCodec(Codec[Message, M]):
         return message_class.FromString(bytes(data))
 
 
-class StrictJsonCodec(Codec[Message, M]):
+class StrictJsonCodec(Codec[Message | Prepared, M]):
     """Reads and writes messages. `max_bytes` bounds a text; connectrpc has refused larger bodies before."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -75,9 +76,9 @@ class StrictJsonCodec(Codec[Message, M]):
         """Return the codec's name in content types."""
         return "json"
 
-    def encode(self, message: Message) -> bytes:
+    def encode(self, message: Message | Prepared) -> bytes:
         """Write a message."""
-        return MessageToJson(message, indent=None).encode()
+        return written(message, lambda told: MessageToJson(told, indent=None).encode())
 
     def decode(self, data: bytes | bytearray, message_class: type[M]) -> M:
         """Read a message. Raises ConnectError RESOURCE_EXHAUSTED, or INVALID_ARGUMENT with the field."""

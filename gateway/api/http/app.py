@@ -39,6 +39,8 @@ _ONCE: Final = frozenset(
 )
 """What is read here and may stand once in a request: of two, the program in front may have read the other one."""
 
+_PIECE_BYTES: Final = 64 * 1024
+
 _PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _LONGEST_PATH_LOGGED: Final = 200
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -74,7 +76,7 @@ class HttpApp:
                 status = message["status"]
                 body.release()
                 message = {**message, "headers": [*message["headers"], named]}
-            await send(message)
+            await _send_in_pieces(message, send)
 
         headers: dict[bytes, bytes] = dict(scope["headers"])
         named = HEADER.encode(), begin_request(headers.get(HEADER.encode(), b"").decode("ascii", "replace")).encode()
@@ -121,6 +123,15 @@ class HttpApp:
         if self._open_to_all and _is_foreign(headers):
             return problem(403, "without a token, requests of other web sites are refused")
         return None
+
+
+async def _send_in_pieces(message: Message, send: Send) -> None:
+    """Send a body so that no more of it lies in the connection's buffer than the client is about to read."""
+    body = message.get("body", b"")
+    last = max(0, len(body) - 1) // _PIECE_BYTES * _PIECE_BYTES
+    for begin in range(0, last, _PIECE_BYTES):
+        await send({**message, "body": body[begin : begin + _PIECE_BYTES], "more_body": True})
+    await send({**message, "body": body[last:]} if last else message)
 
 
 def _timely(receive: Receive) -> Receive:

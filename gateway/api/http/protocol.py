@@ -19,6 +19,9 @@ HEADER_SECONDS: Final = 10.0
 UNREAD_SECONDS: Final = 30.0
 """How long a client may leave its answer unread once the buffers are full."""
 
+MAX_UNREAD: Final = 64
+"""How many answers may lie unread at once; one more, and the one that has lain there for longest is cut off."""
+
 LINGER_SECONDS: Final = 2.0
 """How long the rest of a refused body is thrown away, so that the client gets to read the refusal."""
 
@@ -48,6 +51,8 @@ class BoundedH11(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        # All connections of a server share what they know of those that do not read.
+        self._unread: dict[BoundedH11, None] = vars(server_state).setdefault("unread", {})
         self.conn = StrictConnection(MAX_HEADER_BYTES, self._body_is_through)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -72,6 +77,7 @@ class BoundedH11(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._body_is_through()
+        self._unread.pop(self, None)
         for timer in (self._headers_due, self._reading_due):
             _cancel(timer)
         super().connection_lost(exc)
@@ -86,10 +92,14 @@ class BoundedH11(H11Protocol):
         """Wait for a client that does not read."""
         super().pause_writing()
         self._reading_due = self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
+        self._unread[self] = None
+        if len(self._unread) > MAX_UNREAD:
+            next(iter(self._unread)).transport.abort()
 
     def resume_writing(self) -> None:
         """Write on."""
         _cancel(self._reading_due)
+        self._unread.pop(self, None)
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:

@@ -9,6 +9,7 @@ from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
 from gateway.api.rest.parameters import Limit, Offset
 from gateway.api.rest.route import FacadeRoute
+from gateway.api.rest.slices import answer_page
 from gateway.api.services.catalog import require_catalog
 from gateway.catalog.read import slice_catalog
 from gateway.catalog.reconcile import slice_discrepancies
@@ -39,8 +40,7 @@ def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRo
         require_catalog(policy)
         checked = None if site is None else fields.site("site", site, policy.sites)
         found = await store.read(slice_catalog, checked, offset, limit)
-        items = [query_convert.catalog_order_json(order) for order in found.orders]
-        return success({"items": items, "total": found.total, "limit": limit, "offset": offset})
+        return await answer_page(query_convert.catalog_order_json, found.orders, found.total, limit, offset)
 
     @router.post(
         "/discovery",
@@ -70,7 +70,6 @@ def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRo
         require_catalog(policy)
         checked = None if site is None else fields.site("site", site, policy.sites)
         found = await store.write(slice_discrepancies, kind, checked, offset, limit)
-        items = [query_convert.discrepancy_json(each) for each in found.discrepancies]
-        return success({"items": items, "total": found.total, "limit": limit, "offset": offset})
+        return await answer_page(query_convert.discrepancy_json, found.discrepancies, found.total, limit, offset)
 
     return router

@@ -198,8 +198,9 @@ class TaskList(BaseModel):
 
     items: list[Task]
     total: int = Field(description="How many tasks match in all.")
-    limit: int
+    limit: int = Field(description="As asked for; where the slice was cut short by its size, how many items it has.")
     offset: int
+    next_offset: int | None = Field(description="Where the next slice begins; null on the last one.")
 
 
 class Worker(BaseModel):

@@ -11,6 +11,7 @@ from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
 from gateway.api.rest.parameters import Limit, Offset, TaskIdInPath
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
+from gateway.api.rest.slices import answer_page
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy, Submission
 from gateway.domain.states import TaskStatus
@@ -60,11 +61,14 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
         limit: Limit = fields.DEFAULT_PAGE_SIZE,
         offset: Offset = 0,
     ) -> Response:
-        """List tasks, newest first, one slice at a time. A task filed meanwhile moves the others one place on."""
+        """List tasks, newest first, one slice at a time. A task filed meanwhile moves the others one place on.
+
+        A slice holds about 3 MiB at most: where the tasks are large it has fewer of them than were asked for, and its
+        `limit` says how many. Go on at `next_offset`.
+        """
         checked = None if site is None else fields.site("site", site, policy.sites)
         tasks, total = await store.read(list_tasks_from, status, checked, offset, limit)
-        items = [task_document(task) for task in tasks]
-        return success({"items": items, "total": total, "limit": limit, "offset": offset})
+        return await answer_page(task_document, tasks, total, limit, offset)
 
     @router.get(
         "/{task_id}",

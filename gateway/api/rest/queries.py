@@ -14,6 +14,7 @@ from gateway.api.rest.envelope import success
 from gateway.api.rest.long_poll import LongPoll
 from gateway.api.rest.parameters import DEFAULT_WAIT, Limit, Offset, QueryIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
+from gateway.api.rest.slices import answer_page
 from gateway.domain import fields
 from gateway.domain.queries import (
     QueryKind,
@@ -68,10 +69,9 @@ def query_routes(store: Store, policy: QueryPolicy, new_query_id: Callable[[], s
         limit: Limit = fields.DEFAULT_PAGE_SIZE,
         offset: Offset = 0,
     ) -> Response:
-        """List queries, newest first, without their results."""
+        """List queries, newest first, without their results; about 3 MiB at most, then go on at `next_offset`."""
         found = await store.read(slice_queries, status, kind, offset, limit)
-        items = [query_convert.query_json(query) for query in found.queries]
-        return success({"items": items, "total": found.total, "limit": limit, "offset": offset})
+        return await answer_page(query_convert.query_json, found.queries, found.total, limit, offset)
 
     @router.get(
         "/{query_id}",

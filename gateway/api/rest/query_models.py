@@ -108,8 +108,9 @@ class QueryList(BaseModel):
 
     items: list[Query]
     total: int
-    limit: int
+    limit: int = Field(description="As asked for; where the slice was cut short by its size, how many items it has.")
     offset: int
+    next_offset: int | None = Field(description="Where the next slice begins; null on the last one.")
 
 
 class CatalogOrder(BaseModel):
@@ -132,8 +133,9 @@ class CatalogList(BaseModel):
 
     items: list[CatalogOrder]
     total: int
-    limit: int
+    limit: int = Field(description="As asked for; where the slice was cut short by its size, how many items it has.")
     offset: int
+    next_offset: int | None = Field(description="Where the next slice begins; null on the last one.")
 
 
 class Discrepancy(BaseModel):
@@ -154,8 +156,9 @@ class DiscrepancyList(BaseModel):
 
     items: list[Discrepancy]
     total: int
-    limit: int
+    limit: int = Field(description="As asked for; where the slice was cut short by its size, how many items it has.")
     offset: int
+    next_offset: int | None = Field(description="Where the next slice begins; null on the last one.")
 
 
 class Discover(StrictBody):

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from ordergateway.v1 import account_queries_pb2
 
 from gateway.api import query_convert, query_requests
-from gateway.api.answers import accepted, heartbeat
+from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
 from gateway.api.large import checked
 from gateway.api.requests import make_page_token, page_token
@@ -62,7 +62,7 @@ class AccountQueryService:
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_queries, status, kind, below, size)
         return account_queries_pb2.ListQueriesResponse(
-            queries=[query_convert.query_message(query) for query in page.queries],
+            queries=await converted(query_convert.query_message, page.queries),
             next_page_token=make_page_token(page.next_row, filters),
         )
 

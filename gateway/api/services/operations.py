@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from ordergateway.v1 import operations_pb2
 
 from gateway.api import convert, operation_convert, operation_requests, requests
-from gateway.api.answers import accepted
+from gateway.api.answers import accepted, converted
 from gateway.api.call import Call
 from gateway.api.health import HealthCheck
 from gateway.api.services.callbacks import CallbackOperations
@@ -60,7 +60,7 @@ class OperationsService:
             list_decisions, self._policy, None if after is None else (after[0], after[1]), size
         )
         return operations_pb2.ListDecisionsResponse(
-            decisions=[operation_convert.decision_message(decision) for decision in page.decisions],
+            decisions=await converted(operation_convert.decision_message, page.decisions),
             next_page_token=requests.make_page_token(page.next_after, []),
         )
 
@@ -138,7 +138,7 @@ class OperationsService:
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_events, wanted, below, size)
         return operations_pb2.ListEventsResponse(
-            events=[operation_convert.event_message(event) for event in page.events],
+            events=await converted(operation_convert.event_message, page.events),
             next_page_token=requests.make_page_token(page.next_below, filters),
         )
 

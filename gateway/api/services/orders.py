@@ -6,7 +6,7 @@ from contextlib import aclosing
 from ordergateway.v1 import orders_pb2
 
 from gateway.api import convert, requests
-from gateway.api.answers import accepted, heartbeat
+from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
 from gateway.api.large import checked
 from gateway.domain import fields
@@ -58,7 +58,7 @@ class OrderService:
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_tasks, status, site, below, size)
         return orders_pb2.ListOrdersResponse(
-            tasks=[convert.task_message(detail) for detail in page.tasks],
+            tasks=await converted(convert.task_message, page.tasks),
             next_page_token=requests.make_page_token(page.next_row, filters),
         )
 

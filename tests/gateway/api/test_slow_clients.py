@@ -102,6 +102,38 @@ async def test_a_body_over_connect_that_does_not_come_ends_the_call(
     assert b'"canceled"' in answer
 
 
+async def test_of_too_many_unread_answers_the_oldest_is_cut_off(
+    gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused: asyncio.Queue[None] = asyncio.Queue()
+    pause = protocol.BoundedH11.pause_writing
+
+    def pause_and_tell(connection: protocol.BoundedH11) -> None:
+        pause(connection)
+        paused.put_nowait(None)
+
+    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 60)
+    monkeypatch.setattr(protocol, "MAX_UNREAD", 2)
+    monkeypatch.setattr(protocol.BoundedH11, "pause_writing", pause_and_tell)
+    async with rest_client(gateway.http_port) as client:
+        for number in range(40):
+            await submit(client, f"po-{number}", text="x" * 200_000)
+    clients = []
+    for _ in range(3):
+        reader, writer = await asyncio.open_connection("127.0.0.1", gateway.http_port, limit=1024)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(b"GET /api/orders?limit=200 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 3)
+        clients.append((reader, writer))
+        await asyncio.wait_for(paused.get(), 20)
+    reader, writer = clients[0]
+    writer.transport.resume_reading()  # type: ignore[attr-defined]
+    await ended(reader)
+    left = await asyncio.to_thread(connections_of, gateway)
+    assert len(left) == 2
+    for _, writer in clients:
+        writer.transport.abort()
+
+
 async def test_a_client_that_does_not_read_its_answers_is_cut_off(gateway: RunningGateway, impatient: Shorten) -> None:
     async with rest_client(gateway.http_port) as client:
         for number in range(40):

@@ -102,6 +102,23 @@ def test_the_longest_waiting_comes_first_and_paging_neither_skips_nor_repeats(bo
     assert paged == names
 
 
+def test_a_page_of_large_ones_is_short_and_paging_meets_all(book: Book, person: Person) -> None:
+    intent = '{"x": "' + "x" * 250_000 + '"}'
+    for number in range(20):
+        book.submit(f"po-{number}", intent_json=intent)
+        book.take(f"po-{number}", request=book.request(session=f"session-number-{number:02}"))
+        person.expire_now(f"po-{number}")
+    met, after = [], None
+    while True:
+        page = book.run(list_decisions, book.policy, after, 200)
+        assert 0 < len(page.decisions) * len(intent) < 4 * 2**20
+        met += [decision.task.task.task_id for decision in page.decisions]
+        after = page.next_after
+        if after is None:
+            break
+    assert met == [f"po-{number}" for number in range(20)]
+
+
 def test_a_number_on_two_tasks_brings_both(book: Book, person: Person) -> None:
     for name in ("po-1", "po-2", "po-3"):
         lease = book.take(name, request=book.request(session=f"session-of-{name}-first"))

@@ -27,6 +27,22 @@ def test_newest_first_with_pages_that_neither_skip_nor_repeat(book: Book, person
     assert tuple(paged) == whole
 
 
+def test_a_page_of_large_ones_is_short_and_paging_meets_all(book: Book, person: Person) -> None:
+    lease = book.take()
+    for sequence in range(1, 301):
+        book.report(lease, OrderState.CREATED, sequence=sequence, detail="\U0001f600" * 4_000)
+    met, below = [], None
+    while True:
+        page = person.events(below=below, count=200)
+        assert sum(len(event.details_json.encode()) for event in page.events) < 4 * 2**20
+        met += [event.sequence for event in page.events]
+        below = page.next_below
+        if below is None:
+            break
+    assert met == list(range(met[0], 0, -1))
+    assert len(met) > 300
+
+
 def test_filters(book: Book, person: Person) -> None:
     book.submit("po-1")
     book.time.advance(10)

@@ -1,0 +1,29 @@
+"""One slice of a list in the documented form, also where it had to be cut short."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from starlette.responses import Response
+
+from gateway.api.large import off_the_loop
+from gateway.api.rest.envelope import success
+
+T = TypeVar("T")
+
+
+async def answer_page(
+    document: Callable[[T], dict[str, Any]], items: Sequence[T], total: int, limit: int, offset: int
+) -> Response:
+    """Answer with a slice. Where it was cut short by its size, its `limit` is the number of items that it has.
+
+    So a client of the documented contract that goes on at offset + limit, or at offset + the items it got, misses none.
+    """
+    end = offset + len(items)
+    has_more = bool(items) and end < total
+    told = {
+        "total": total,
+        "limit": len(items) if has_more else limit,
+        "offset": offset,
+        "next_offset": end if has_more else None,
+    }
+    return await off_the_loop(lambda: success({"items": [document(item) for item in items], **told}))
