@@ -215,10 +215,10 @@ async def _endless_head() -> AsyncIterator[bytes]:
         yield b"x-more: " + b"y" * 1_000 + b"\r\n"
 
 
-async def _endless_beginning() -> AsyncIterator[bytes]:
+async def _crumbs() -> AsyncIterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
     while True:
-        yield b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"
-        await asyncio.sleep(0)
+        yield b"1\r\na\r\n" * 1_000
 
 
 async def _short_body() -> AsyncIterator[bytes]:
@@ -245,6 +245,7 @@ async def _silence() -> AsyncIterator[bytes]:
 STREAMS: list[Callable[[], AsyncIterator[bytes]]] = [
     _endless_body,
     _endless_head,
+    _crumbs,
     _short_body,
     _no_http,
     _two_lengths,
