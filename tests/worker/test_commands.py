@@ -36,7 +36,7 @@ def environment(settings: dict[str, str]) -> dict[str, str]:
 def settings_of(bench: Bench) -> dict[str, str]:
     return {
         "RAKUTEN_ORDER_GATEWAY_URL": f"grpc://{bench.target}",
-        "RAKUTEN_WORKER_TOKEN": "secret-token",
+        "RAKUTEN_WORKER_TOKEN": "secret-token-of-the-worker",
         "RAKUTEN_SANDBOX_URL": bench.shop.url,
         "RAKUTEN_TRADING_DB_PATH": "trading.db",
         "RAKUTEN_EVIDENCE_DIR": "evidence",
