@@ -29,25 +29,27 @@ class Certificates:
         """The HTTP port's context: it passes each connection on to the current one."""
         self.http.sni_callback = self._choose
         self.grpc = GrpcCertificate(self._contents)
-        self._told = ""
+        self._met = self._told = ""
 
     async def run_once(self) -> Mapping[str, int]:
         """Take the files anew if they have changed and can be used; else keep what there is."""
         try:
             contents = self._files.read()
             if contents == self._contents:
-                self._told = ""
+                self._met = self._told = ""
                 return {}
             context = self._files.load(contents)
             await self.grpc.renew(contents)
         except (PemFileError, RenewalError) as error:
-            # A renewal replaces one file after the other, so this may be over in a moment.
-            if str(error) != self._told:
-                _log.warning("the certificate in use stays: %s", error)
-            self._told = str(error)
+            # A renewal replaces one file after the other, so it is told only if it is so at the next look, too.
+            why = str(error)
+            if why == self._met and why != self._told:
+                _log.warning("the certificate in use stays: %s", why)
+                self._told = why
+            self._met = why
             return {}
         self._current, self._contents = context, contents
-        self._told = ""
+        self._met = self._told = ""
         return {"renewed": 1}
 
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:

@@ -43,12 +43,22 @@ class TlsFiles:
 
     def load(self, contents: Contents) -> ssl.SSLContext:
         """Try what was read and return a context that serves it. Raises PemFileError."""
+        try:
+            context = self._tried(contents)
+        except PemFileError:
+            # Files are tried where they lie, which one that is just being replaced does not survive.
+            if self.read() == contents:
+                raise
+        else:
+            if self.read() == contents:
+                return context
+        raise PemFileError("the files are being written")
+
+    def _tried(self, contents: Contents) -> ssl.SSLContext:
         check_pair(self.certificate, self.key, contents.certificate, of_server=True)
         if self.client_ca is not None and contents.client_ca is not None:
             check_authorities(self.client_ca, contents.client_ca)
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.set_alpn_protocols(["http/1.1"])
         load_pair(context, self.certificate, self.key)
-        if self.read() != contents:
-            raise PemFileError("the files are being written")
         return context

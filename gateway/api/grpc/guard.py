@@ -10,6 +10,7 @@ import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
+from functools import lru_cache
 from typing import Any, Final, NoReturn, TypeAlias
 
 import grpc
@@ -198,9 +199,15 @@ async def _abort(context: Context, path: str, error: Exception) -> NoReturn:
 
 async def abort(context: Context, refusal: Refusal) -> NoReturn:
     """End a call with a refusal: status, message, and the ErrorDetail in `grpc-status-details-bin`."""
+    await context.abort(*_in_words_of_grpc(refusal))
+
+
+@lru_cache(maxsize=64)
+def _in_words_of_grpc(refusal: Refusal) -> tuple[grpc.StatusCode, str, tuple[tuple[str, bytes], ...]]:
+    """Return status, message and metadata. Kept, since a flood of strangers is told the same again and again."""
     code: grpc.StatusCode = getattr(grpc.StatusCode, ERRORS[refusal.reason].status)
     detail = detail_of(refusal)
     packed = any_pb2.Any()
     packed.Pack(detail)
     status = status_pb2.Status(code=code.value[0], message=detail.message, details=[packed])
-    await context.abort(code, detail.message, (("grpc-status-details-bin", status.SerializeToString()),))
+    return code, detail.message, (("grpc-status-details-bin", status.SerializeToString()),)

@@ -40,13 +40,14 @@ CONNECTIONS = 6
 async def _spread(
     port: int, amount: int, headers: bytes, *, then: Callable[[int], bytes] = lambda _stream: b""
 ) -> None:
-    """Open so many calls over a few connections."""
+    """Open so many calls over a few connections, at a pace at which grpc throws none away by itself."""
     for _ in range(CONNECTIONS):
         connection = await Connection.open(port)
         for number in range(amount // CONNECTIONS):
             connection.call(headers, then=then(2 * number + 1))
             if number % 50 == 0:
                 await connection.sent()
+                await asyncio.sleep(0.02)
         HELD.append(connection)
 
 
@@ -242,24 +243,24 @@ class Row:
 
 
 TABLE = (
-    Row(headers_without_a_token, 12_000, 60_000, 100),
-    Row(headers_with_a_token, 12_000, 60_000, 150),
+    Row(headers_without_a_token, 6_000, 60_000, 80),
+    Row(headers_with_a_token, 0, 60_000, 80),
     Row(watches_without_a_request, 0, 60_000, 150),
     Row(large_headers, 0, 12_000, 150),
     Row(methods_that_are_not_there, 0, 60_000, 100),
-    Row(health_checks_without_a_request, 12_000, 60_000, 150),
+    Row(health_checks_without_a_request, 0, 60_000, 80),
     Row(health_watches, 0, 60_000, 150),
     Row(silent_reflections, 0, 12_000, 150),
     Row(half_messages, 0, 12_000, 150),
     Row(streams_reset_at_once, 0, 60_000, 150),
-    Row(clients_that_leave, 1_000, 20_000, 150),
+    Row(clients_that_leave, 0, 20_000, 150),
     Row(answers_broken_off, 400, 4_000, 250),
     Row(answers_that_nobody_reads, 0, 12_000, 150),
     Row(connections_that_say_nothing, 0, 1_000, 150),
     Row(prefaces_that_stop, 0, 1_000, 150),
     Row(headers_that_go_on, 0, 12_000, 100),
     Row(pings_and_settings, 0, 60_000, 100),
-    Row(connections_closed_at_once, 2_000, 20_000, 100, tls=True),
+    Row(connections_closed_at_once, 0, 20_000, 100, tls=True),
     Row(handshakes_that_stop, 0, 1_000, 200, tls=True),
     Row(forged_server_names, 20, 500, 100, tls=True),
     Row(noise, 0, 2_000, 100, tls=True),
