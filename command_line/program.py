@@ -6,6 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from command_line.escapes import escape_lines
 from command_line.exits import CommandError
 
 
@@ -21,5 +22,5 @@ class Program(TyperGroup):
             return super().invoke(ctx)
         except CommandError as error:
             logging.shutdown()
-            typer.echo(f"{self.name}: {error}", err=True)
+            typer.echo(escape_lines(f"{self.name}: {error}"), err=True)
             raise typer.Exit(error.code) from error

@@ -6,17 +6,14 @@ never passed to the log; nothing here could strip them again.
 
 import json
 import logging
-import re
 import sys
 import time
 from typing import Any, Final, Literal
 
+from command_line.escapes import escape_controls
 from gateway.api.request_id import current_request_id
 
 _OWN_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class _RequestId(logging.Filter):
@@ -67,15 +64,6 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return escape_controls(json.dumps(entry, ensure_ascii=False, default=str))
-
-
-def escape_controls(text: str) -> str:
-    """Return a text in which nothing can end a line, steer a terminal or turn the order of letters round.
-
-    C0 and C1 controls, the line separators U+2028 and U+2029, the marks of bidirectional text and lone surrogates are
-    written as JSON escapes. Within a JSON text they stand in strings alone, so it stays the same JSON.
-    """
-    return _CONTROLS.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), text)
 
 
 def set_up_logs(style: Literal["text", "json"], level: str) -> None:

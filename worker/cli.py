@@ -15,6 +15,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 import typer
 from rich.text import Text
 
+from command_line.escapes import escape_lines
 from command_line.exits import CommandError, Exit, epilog
 from command_line.output import print_line, say, standard_output
 from command_line.program import Program
@@ -62,7 +63,7 @@ def _fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:
 
 
 def _warn(message: str) -> None:
-    typer.echo(message, err=True)
+    typer.echo(escape_lines(message), err=True)
 
 
 def _settings() -> WorkerSettings:
@@ -412,7 +413,7 @@ def main() -> None:
 
 
 def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(escape_lines(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
 
 
 def _cell(value: object) -> str:

@@ -6,17 +6,15 @@ passed to the log; nothing here could strip them out again.
 
 import json
 import logging
-import re
 import sys
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Literal
+
+from command_line.escapes import escape_controls
 
 LogFormat = Literal["text", "json"]
 
 _OWN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -25,15 +23,6 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 def _time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def escape_controls(text: str) -> str:
-    """Return a text in which nothing can end a line, steer a terminal or turn the order of letters round.
-
-    C0 and C1 controls, the line separators U+2028 and U+2029, the marks of bidirectional text and lone surrogates are
-    written as JSON escapes. Within a JSON text they stand in strings alone, so it stays the same JSON.
-    """
-    return _CONTROLS.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), text)
 
 
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:

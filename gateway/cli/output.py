@@ -13,6 +13,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.text import Text
 
+from command_line.escapes import escape_lines
+
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 _COLOURS: Final = {
@@ -36,12 +38,12 @@ def progress_console() -> Console:
 
 def print_json(value: Any) -> None:
     """Print a JSON value, indented."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(escape_lines(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
 
 
 def print_json_line(value: Any) -> None:
     """Print a JSON value on one line, at once."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.write(escape_lines(json.dumps(value, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
 
 

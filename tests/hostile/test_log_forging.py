@@ -7,11 +7,18 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+import gateway.cli.output
 import gateway.logs
+import worker.cli
 import worker.logs
+from command_line.exits import CommandError, Exit
+from command_line.program import Program
+from command_line.tables import print_table
 from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.rest_api import data_of, lease, post, rest_client, submit
 
@@ -92,6 +99,45 @@ def test_what_an_exception_says_cannot_look_like_a_line(form: str) -> None:
     assert all(is_harmless(line) for line in (first, *rest))
     assert all(line.startswith("    ") for line in rest)
     assert "FORGED" in text
+
+
+PRINTERS: dict[str, Callable[[Any], None]] = {
+    "order-gateway --json": gateway.cli.output.print_json,
+    "order-gateway, a line each": gateway.cli.output.print_json_line,
+    "order-worker --json": worker.cli._print_json,
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("printer", PRINTERS)
+def test_json_on_a_terminal_cannot_steer_it(printer: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    PRINTERS[printer]({"detail": TEXTS[text], "more": [TEXTS[text]]})
+    printed = capsys.readouterr().out
+    assert all(is_harmless(line) for line in printed.split("\n")), printed
+    assert json.loads(printed) == {"detail": TEXTS[text], "more": [TEXTS[text]]}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_an_error_of_a_command_cannot_either(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program = typer.Typer(name="order-x", cls=Program, pretty_exceptions_enable=False)
+
+    @program.command()
+    def fail_so() -> None:
+        raise CommandError(TEXTS[text], Exit.REFUSED)
+
+    @program.command()
+    def other() -> None:
+        """A second one makes it a group."""
+
+    with pytest.raises(SystemExit):
+        program(["fail-so"])
+    assert all(is_harmless(line) for line in capsys.readouterr().err.split("\n"))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_table_cannot_either(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("task", "detail"), [("po-1", TEXTS[text])], "nothing")
+    assert all(is_harmless(line) for line in capsys.readouterr().out.split("\n"))
 
 
 @pytest.fixture
