@@ -23,6 +23,7 @@ class Renewals:
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
         self.count = 0
+        self.ttl = TTL
         self.failures: list[Exception] = []
         self.during: Callable[[], Awaitable[None]] | None = None
 
@@ -34,7 +35,7 @@ class Renewals:
             await self.during()
         if self.failures:
             raise self.failures.pop(0)
-        return pb.RenewLeaseResponse(lease_ttl=to_duration(TTL), lease_age=to_duration(self.count))
+        return pb.RenewLeaseResponse(lease_ttl=to_duration(self.ttl), lease_age=to_duration(self.count))
 
 
 @pytest.fixture
@@ -205,3 +206,36 @@ async def test_what_a_step_raises_comes_through(guard: LeaseGuard) -> None:
     await guard.renew()
     with pytest.raises(KeyError):
         await guard.hold(step(), seconds=1)
+
+
+async def test_the_life_that_a_renewal_tells_is_the_one_that_counts(
+    clock: ManualClock, guard: LeaseGuard, renewals: Renewals
+) -> None:
+    """The gateway may have been started again with other settings: a shorter life is kept to at once, a longer used."""
+    for ttl in (30.0, 900.0):
+        renewals.ttl = ttl
+        sent = clock.elapsed()
+        await guard.renew()
+        assert guard.deadline == sent + ttl - margin_of(ttl)
+
+
+async def test_a_shorter_life_is_renewed_sooner(clock: ManualClock, guard: LeaseGuard, renewals: Renewals) -> None:
+    renewals.ttl = 9.0
+    await guard.renew()
+    async with guard:
+        await clock.advance(0)  # the guard begins to wait
+        await clock.advance(3.0 - TICK)
+        assert renewals.count == 1
+        await clock.advance(TICK)
+        assert renewals.count == 2
+
+
+async def test_a_life_of_next_to_nothing_is_not_renewed_without_rest(
+    clock: ManualClock, guard: LeaseGuard, renewals: Renewals
+) -> None:
+    renewals.ttl = 0.3
+    await guard.renew()
+    async with guard:
+        await clock.advance(0)
+        await clock.advance(0.25 - TICK)
+        assert renewals.count == 1
