@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 import stat
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, Placement, TaskStatus
 from gateway.restore import Restored, restore
 from gateway.store.port import StoreUnavailableError
+from gateway.store.sqlite import backup as backups_of_sqlite
 from gateway.store.sqlite.backup import BackupInterruptedError, back_up, inspect
 from gateway.store.sqlite.online_backups import OnlineBackups
 from gateway.store.sqlite.schema import DatabaseUnusableError
@@ -380,3 +382,84 @@ async def test_the_gateway_does_not_wait_for_a_backup_when_it_stops(
         with pytest.raises(RefusedCallError) as refused_call:
             await asked
     assert refused_call.value.reason is Reason.SHUTTING_DOWN
+
+
+def test_a_copy_that_is_not_what_the_database_held_is_no_backup(
+    tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.submit()
+    honest = backups_of_sqlite._one_file
+
+    def lose_an_event(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DROP TRIGGER events_are_never_deleted")
+            connection.execute("DELETE FROM events")
+        honest(path)
+
+    monkeypatch.setattr(backups_of_sqlite, "_one_file", lose_an_event)
+    with pytest.raises(StoreUnavailableError, match="the copy is not what the database held"):
+        back_up(book.path, tmp_path / "b", "b.db", never)
+    assert list((tmp_path / "b").iterdir()) == []
+
+
+def freelist_that_is_wrong(path: Path) -> None:
+    """Every row can be read, and counted; only a look at the whole file finds it."""
+    with path.open("r+b") as file:
+        file.seek(36)
+        file.write((5).to_bytes(4, "big"))
+
+
+def reference_to_nothing(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "INSERT INTO alert_deliveries (alert_id, edge, created_us, due_us) VALUES (9, 'raised', 0, 0)"
+        )
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"), [(freelist_that_is_wrong, "it is damaged: "), (reference_to_nothing, "a row refers to another")]
+)
+def test_damage_that_only_a_look_at_everything_finds_is_found(
+    tmp_path: Path, book: Book, harm: Callable[[Path], None], said: str
+) -> None:
+    book.submit()
+    backup = save(book, tmp_path / "b")
+    assert inspect(backup).task_count == 1
+    harm(backup)
+    assert read(backup, "SELECT count(*) FROM tasks") == 1
+    with pytest.raises(DatabaseUnusableError, match=said):
+        inspect(backup)
+    before = dump(book.path)
+    book.database.close()
+    with pytest.raises(DatabaseUnusableError, match=said):
+        restore(backup, book.path, machine=book.time.machine())
+    book.restart_from_closed()
+    assert dump(book.path)["tasks"] == before["tasks"]
+
+
+def test_backup_and_restored_file_are_flushed_and_their_folders_after_the_name(
+    tmp_path: Path, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, rename = os.fsync, Path.rename
+
+    def seen_fsync(descriptor: int) -> None:
+        done.append("flush " + Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        fsync(descriptor)
+
+    def seen_rename(source: Path, target: Path) -> Any:
+        done.append(f"name {target.name}")
+        return rename(source, target)
+
+    book.submit()
+    with monkeypatch.context() as watched:
+        watched.setattr(os, "fsync", seen_fsync)
+        watched.setattr(Path, "rename", seen_rename)
+        backup = save(book, tmp_path / "b")
+        assert done == ["flush .b.db.partial", "name b.db", "flush b"]
+        done.clear()
+        book.run(book.clock.save)
+        book.database.close()
+        restore(backup, book.path, machine=book.time.machine())
+        assert done == [f"flush {book.path.name}.restoring", f"name {book.path.name}", f"flush {book.path.parent.name}"]
+    book.restart_from_closed()
