@@ -60,8 +60,10 @@ class Client:
         while True:
             request.page_size = min(200, limit - len(found))
             answer = self.call(method, request)
-            found += getattr(answer, items)
-            if not answer.next_page_token or len(found) >= limit:
+            page = getattr(answer, items)
+            found += page
+            # An empty page is the last one, whatever else it says: a page has at least one item.
+            if not answer.next_page_token or not page or len(found) >= limit:
                 return found
             request.page_token = answer.next_page_token
 
