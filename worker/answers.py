@@ -54,12 +54,7 @@ def check_lease(method: str, lease: pb.Lease, *, sites: Collection[str] | None =
     _ensure(method, "known_state", known, f"{lease.known_state} is a state that this version does not know")
     _check_moment(method, "task_created_at", lease.task_created_at)
     numbers = lease.other_site_order_ids
-    _ensure(
-        method,
-        "other_site_order_ids",
-        len(numbers) <= MAX_OTHER_NUMBERS and all(0 < len(number) <= MAX_SITE_ORDER_ID for number in numbers),
-        f"must be at most {MAX_OTHER_NUMBERS} of 1 to {MAX_SITE_ORDER_ID} characters",
-    )
+    _check_numbers(method, "other_site_order_ids", numbers)
     _ensure(method, "lease_ttl", to_seconds(lease.lease_ttl, LEASE_TTL) > 0, "must be a time above zero")
     within = to_seconds(lease.acknowledge_within, ACKNOWLEDGE_WITHIN)
     _ensure(method, "acknowledge_within", within > 0, "must be a time above zero")
@@ -70,6 +65,7 @@ def check_renewal(method: str, answer: pb.RenewLeaseResponse, task_id: str) -> p
     """A renewal of the task that was asked about, for a time that can be."""
     check_same(method, "task_id", answer.task_id, task_id)
     _ensure(method, "lease_ttl", to_seconds(answer.lease_ttl, LEASE_TTL) > 0, "must be a time above zero")
+    _check_numbers(method, "other_orders.site_order_ids", answer.other_orders.site_order_ids)
     return answer
 
 
@@ -92,6 +88,15 @@ def check_key(method: str, field: str, value: str) -> None:
 def check_same(method: str, field: str, value: str, asked: str) -> None:
     """The answer is about what was asked."""
     _ensure(method, field, value == asked, f"is {_shown(value)}, asked was about {_shown(asked)}")
+
+
+def _check_numbers(method: str, field: str, numbers: Collection[str]) -> None:
+    _ensure(
+        method,
+        field,
+        len(numbers) <= MAX_OTHER_NUMBERS and all(0 < len(number) <= MAX_SITE_ORDER_ID for number in numbers),
+        f"must be at most {MAX_OTHER_NUMBERS} of 1 to {MAX_SITE_ORDER_ID} characters",
+    )
 
 
 def _check_site(method: str, site: str, asked: Collection[str] | None) -> None:

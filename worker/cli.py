@@ -1,9 +1,11 @@
 """The command `order-worker`."""
 
 import asyncio
+import getpass
 import hashlib
 import json
 import logging
+import os
 import signal
 import sys
 import time
@@ -24,6 +26,7 @@ from command_line.tables import print_fields, print_table
 from worker.checkup import ask_gateway, effective_settings
 from worker.clock import SystemClock, utc_text
 from worker.gateway_port import BAD_CREDENTIALS, Refused, Unreachable
+from worker.journal.carryable import carryable_text
 from worker.journal.journal import Journal
 from worker.journal.lock import JournalError, is_in_use
 from worker.journal.records import Order, OrderStatus, Wish, WishStatus
@@ -203,6 +206,10 @@ def sandbox(
 @app.command(epilog=EPILOG)
 def reclaim(
     task: TaskArgument,
+    reason: Annotated[str, typer.Option(help="Why, for the gateway's history; 1 to 1,000 characters.")],
+    by: Annotated[
+        str, typer.Option(help="Who asks, for the history; up to 128 characters.", show_default="who is logged in")
+    ] = "",
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for the end; 0: file the request and go.")] = 1800,
 ) -> None:
     """Take a stale task again: verify on the site whether it was ordered, and go on only if it was not.
@@ -213,12 +220,29 @@ def reclaim(
     It ends with 0 when the task succeeded (or, with --wait 0, when the request is filed).
     """
     settings = _settings()
-    raise typer.Exit(_in_journal(settings, lambda journal: _reclaim(settings.trading_db_path, journal, task, wait)))
+    asked = {"requested_by": _bounded("--by", by or _logged_in(), 128), "reason": _bounded("--reason", reason, 1_000)}
+    path = settings.trading_db_path
+    raise typer.Exit(_in_journal(settings, lambda journal: _reclaim(path, journal, task, asked, wait)))
 
 
-async def _reclaim(path: Path, journal: Journal, task_id: str, wait: float) -> Exit:
+def _logged_in() -> str:
+    """The name of whoever types; root's commands keep the name that sudo tells."""
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (OSError, KeyError):  # an account without a name
+        return f"uid {os.getuid()}"
+
+
+def _bounded(option: str, text: str, limit: int) -> str:
+    words = carryable_text(text, limit + 1).strip()
+    if not 1 <= len(words) <= limit:
+        _fail(f"{option} must be 1 to {limit:,} characters")
+    return words
+
+
+async def _reclaim(path: Path, journal: Journal, task_id: str, asked: dict[str, str], wait: float) -> Exit:
     before = await journal.last_wish(task_id)
-    number = await journal.file_wish(task_id)
+    number = await journal.file_wish(task_id, **asked)
     say(f"request {number}: reclaim {task_id}")
     if before is not None:
         words = "was filed before and is still open" if before.id == number else f"ran before: {before.status}"

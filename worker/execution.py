@@ -25,7 +25,7 @@ from worker.checkpoints import CheckpointName
 from worker.intent import Intent, MalformedIntentError, parse_intent
 from worker.journal.records import Happening, Order, OrderStatus
 from worker.lease_guard import LeaseLostError, StepTimeoutError, WorkerStoppingError
-from worker.order_run import EndOrderError, LocalDiskError, OrderRun, needs_human, tellable
+from worker.order_run import EndOrderError, LocalDiskError, OrderRun, needs_human
 from worker.order_state import OrderState
 from worker.payment import pay
 from worker.purchase import check_cart, confirm, fill_cart
@@ -69,6 +69,15 @@ async def execute(run: OrderRun) -> OrderStatus | None:
     return await _finish(run, end)
 
 
+def may_begin_again(order: Order, *, clicked: bool) -> bool:
+    """True for an order that needed a person before anything was placed: back in the queue, it is tried once more.
+
+    Every rule of a recovered task holds for it: the look at the site, the permit.
+    """
+    nothing_placed = not clicked and not order.state.is_placed and order.site_order_id is None
+    return order.status is OrderStatus.NEEDS_HUMAN and nothing_placed
+
+
 async def report_end_again(run: OrderRun, order: Order) -> OrderStatus:
     """The journal has ended the task before: the same end is told under this lease, and nothing else is done.
 
@@ -86,7 +95,7 @@ async def report_end_again(run: OrderRun, order: Order) -> OrderStatus:
         site_order_id=order.site_order_id,
         payable_yen=order.payable_yen,
         pay_deadline=order.pay_deadline,
-        detail=tellable(detail),
+        detail=detail,
         error_code=order.error_code,
     )
     await run.parts.journal.record(run.task_id, happening)

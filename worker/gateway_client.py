@@ -146,9 +146,16 @@ class GatewayClient:
         finally:
             stream.cancel()
 
-    async def renew(self, task_id: str, lease_token: str, *, seconds: float) -> pb.RenewLeaseResponse:
+    async def renew(
+        self, task_id: str, lease_token: str, *, seconds: float, with_other_orders: bool = False
+    ) -> pb.RenewLeaseResponse:
         """See OrderLeases."""
-        request = pb.RenewLeaseRequest(task_id=task_id, worker_id=self._worker_id, lease_token=lease_token)
+        request = pb.RenewLeaseRequest(
+            task_id=task_id,
+            worker_id=self._worker_id,
+            lease_token=lease_token,
+            with_other_orders=with_other_orders,
+        )
         answer = await self._call(
             "RenewLease", lambda: self._stub.RenewLease(request, metadata=self._metadata, timeout=seconds)
         )
@@ -186,13 +193,15 @@ class GatewayClient:
         check_same("RequestSubmitPermit", "task_id", answer.task_id, task_id)
         return answer
 
-    async def reclaim(self, task_id: str) -> pb.Lease:
+    async def reclaim(self, task_id: str, *, requested_by: str, reason: str) -> pb.Lease:
         """See OrderLeases."""
         request = pb.ReclaimOrderRequest(
             task_id=task_id,
             worker_id=self._worker_id,
             session_id=self._session_id,
             journal_id=self._journal_id,
+            requested_by=requested_by,
+            reason=reason,
         )
         answer = await self._call(
             "ReclaimOrder", lambda: self._stub.ReclaimOrder(request, metadata=self._metadata, timeout=CALL_SECONDS)
@@ -267,6 +276,7 @@ def to_gateway_error(error: AioRpcError) -> GatewayError:
         status=detail.current_status,
         recorded_late=detail.recorded_late,
         retry_after=to_seconds(detail.retry_after, RETRY_AFTER) if detail.HasField("retry_after") else None,
+        fields=tuple(violation.field for violation in detail.violations),
     )
 
 

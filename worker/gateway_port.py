@@ -39,8 +39,9 @@ class InvalidAnswer(Unreachable):
 class Refused(GatewayError):  # noqa: N818 -- an answer, not a fault
     """The gateway itself refused the call, for good or for now; nothing changed but its history.
 
-    `reason` is the one that it named. `retry_after` in seconds, None where waiting does not help. `is_credentials`: the
-    token is missing, wrong or of another role; this alone may be the word of something on the way.
+    `reason` is the one that it named, `fields` those that it found fault with. `retry_after` in seconds, None where
+    waiting does not help. `is_credentials`: the token is missing, wrong or of another role; this alone may be the word
+    of something on the way.
     """
 
     def __init__(
@@ -51,12 +52,14 @@ class Refused(GatewayError):  # noqa: N818 -- an answer, not a fault
         status: "orders_pb2.TaskStatus.ValueType" = orders_pb2.TASK_STATUS_UNSPECIFIED,
         recorded_late: bool = False,
         retry_after: float | None = None,
+        fields: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.reason = reason
         self.status = status
         self.recorded_late = recorded_late
         self.retry_after = retry_after
+        self.fields = fields
 
     @property
     def reason_name(self) -> str:
@@ -85,8 +88,13 @@ class OrderLeases(Protocol):
         """Waits up to that many seconds for an order; None if there was none."""
         ...
 
-    async def renew(self, task_id: str, lease_token: str, *, seconds: float) -> pb.RenewLeaseResponse:
-        """Acknowledges or extends a lease; gives up after that many seconds."""
+    async def renew(
+        self, task_id: str, lease_token: str, *, seconds: float, with_other_orders: bool = False
+    ) -> pb.RenewLeaseResponse:
+        """Acknowledges or extends a lease; gives up after that many seconds.
+
+        `with_other_orders`: the answer tells of the orders of other tasks, too.
+        """
         ...
 
     async def report(self, request: pb.ReportOrderRequest) -> pb.ReportOrderResponse:
@@ -104,8 +112,8 @@ class OrderLeases(Protocol):
         """Asks for leave to make the one irreversible click."""
         ...
 
-    async def reclaim(self, task_id: str) -> pb.Lease:
-        """Takes a stale task again."""
+    async def reclaim(self, task_id: str, *, requested_by: str, reason: str) -> pb.Lease:
+        """Takes a stale task again, on that person's command."""
         ...
 
     async def probe(self) -> None:

@@ -100,13 +100,30 @@ class LeaseGuard:
 
     async def renew(self) -> None:
         """Renews now (the first time: acknowledges), repeating until it succeeds. Raises LeaseLostError."""
+        await self._renew(with_other_orders=False)
+
+    async def other_orders(self, *, seconds: float) -> pb.OtherOrders | None:
+        """What the gateway knows now of other tasks' orders; None if it does not say within `seconds`. Renews, too.
+
+        Raises LeaseLostError or WorkerStoppingError.
+        """
+        try:
+            answer = await self.hold(self._renew(with_other_orders=True), seconds=seconds)
+        except StepTimeoutError:
+            return None
+        return answer.other_orders if answer.HasField("other_orders") else None
+
+    async def _renew(self, *, with_other_orders: bool) -> pb.RenewLeaseResponse:
         async with self._turn:
             while True:
                 self.ensure()
                 sent = self._clock.elapsed()
                 try:
                     answer = await self._gateway.renew(
-                        self._task_id, self._token, seconds=min(MOST_RENEWAL_CALL, self._deadline - sent)
+                        self._task_id,
+                        self._token,
+                        seconds=min(MOST_RENEWAL_CALL, self._deadline - sent),
+                        with_other_orders=with_other_orders,
                     )
                 except Refused as refusal:
                     if not refusal.is_credentials:
@@ -120,7 +137,7 @@ class LeaseGuard:
                     self._deadline = sent + self._ttl - margin_of(self._ttl)
                     self.lease_age = to_seconds(answer.lease_age, LEASE_AGE)
                     self._backoff.reset()
-                    return
+                    return answer
                 await self._clock.sleep(min(self._backoff.delay(), max(0.0, self._deadline - self._clock.elapsed())))
 
     async def __aenter__(self) -> Self:

@@ -17,7 +17,7 @@ from worker.backoff import Backoff
 from worker.bounds import TURN
 from worker.checkpoints import CheckpointName
 from worker.clock import Entropy
-from worker.execution import NOT_IMPLEMENTED_CODE, execute, report_end_again
+from worker.execution import NOT_IMPLEMENTED_CODE, execute, may_begin_again, report_end_again
 from worker.gateway_port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreachable
 from worker.journal.journal import Taken
 from worker.journal.records import Happening, OrderStatus, Wish, WishStatus
@@ -124,7 +124,7 @@ class OrderLoop:
         waiting = self._parts.gateway.lease(self._names, wait)
         lease = await self._until_wish_or_stop(waiting, watch_wishes=wish is None)
         self._backoff.reset()
-        return lease is not None and await self._work(lease) is not None
+        return lease is not None and await self._work(lease, from_queue=True) is not None
 
     # Waiting
 
@@ -183,7 +183,7 @@ class OrderLoop:
         """True if the wish came to an end, or must be tried again at once; False if it has to wait."""
         journal = self._parts.journal
         try:
-            lease = await self._parts.gateway.reclaim(wish.task_id)
+            lease = await self._parts.gateway.reclaim(wish.task_id, requested_by=wish.requested_by, reason=wish.reason)
         except Refused as refusal:
             if refusal.reason == errors_pb2.ERROR_REASON_ANOTHER_TASK_ACTIVE:
                 await journal.move_wish(
@@ -209,12 +209,12 @@ class OrderLoop:
 
     # Working
 
-    async def _work(self, lease: pb.Lease) -> OrderStatus | None:
+    async def _work(self, lease: pb.Lease, *, from_queue: bool = False) -> OrderStatus | None:
         """Takes a lease from the journal's first line to its end; None if it was dropped or lost."""
         with self._in_trace(lease):
-            return await self._work_traced(lease)
+            return await self._work_traced(lease, from_queue=from_queue)
 
-    async def _work_traced(self, lease: pb.Lease) -> OrderStatus | None:
+    async def _work_traced(self, lease: pb.Lease, *, from_queue: bool) -> OrderStatus | None:
         fields = {"task_id": lease.task_id, "site": lease.site, "lease_count": lease.lease_count}
         received_at = self._parts.clock.elapsed()
         taken = await self._parts.journal.take_lease(lease)
@@ -241,9 +241,14 @@ class OrderLoop:
             if site is None:
                 why = f"this worker cannot look at or order on the site {lease.site}"
                 return await self._end_unbegun(lease, taken, why, NOT_IMPLEMENTED_CODE)
-            return await self._act(lease, taken, guard, site)
+            clicked = await self._parts.journal.has_click(lease.task_id)
+            if from_queue and lease.lease_count > 1 and may_begin_again(taken.order, clicked=clicked):
+                taken = Taken(await self._parts.journal.begin_again(lease.task_id), known=True)
+            return await self._act(lease, taken, guard, site, clicked=clicked)
 
-    async def _act(self, lease: pb.Lease, taken: Taken, guard: LeaseGuard, site: Site) -> OrderStatus | None:
+    async def _act(
+        self, lease: pb.Lease, taken: Taken, guard: LeaseGuard, site: Site, *, clicked: bool
+    ) -> OrderStatus | None:
         order, known_state = taken.order, state_from_wire(lease.known_state)
         recovered = taken.known or lease.lease_count > 1
         try:
@@ -264,7 +269,7 @@ class OrderLoop:
             recovered=recovered,
             state=later(order.state, known_state),
             site_order_id=order.site_order_id,
-            clicked=await self._parts.journal.has_click(lease.task_id),
+            clicked=clicked,
         )
         await run.passed(CheckpointName.ACKNOWLEDGED)
         if order.status is not OrderStatus.OPEN:

@@ -17,6 +17,7 @@ from worker.checkpoints import Checkpoint, CheckpointName
 from worker.clock import Clock
 from worker.evidence import DiskSpace, EvidenceStore
 from worker.gateway_port import OrderLeases
+from worker.journal.carryable import carryable_text
 from worker.journal.journal import Journal
 from worker.journal.records import Happening, OrderStatus
 from worker.lease_guard import LeaseGuard, StepTimeoutError
@@ -24,7 +25,6 @@ from worker.order_state import OrderState
 from worker.outbox import Outbox
 from worker.scraper import Scraper
 from worker.site.seam import Page, Site
-from worker.wire import MAX_DETAIL, MAX_SITE_ORDER_ID
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -196,9 +196,8 @@ class OrderRun:
     async def journal(self, event: str, state: OrderState, **facts: Any) -> None:
         """Writes down what happened, with its report."""
         self.state = state
-        facts["detail"] = tellable(facts.get("detail", ""))
         await self.parts.journal.record(self.task_id, Happening(event=event, state=state, **facts))
-        self.parts.on_event(WorkerEvent(event, self.task_id, facts["detail"]))
+        self.parts.on_event(WorkerEvent(event, self.task_id, carryable_text(facts.get("detail", ""))))
 
     async def report(self) -> bool:
         """Sends what was written down; a gateway that is away does not hold up the order, only the permit does.
@@ -206,18 +205,6 @@ class OrderRun:
         True if everything was delivered.
         """
         return await self.parts.outbox.deliver(self.task_id, patience=REPORT_PATIENCE)
-
-
-def printable_order_id(text: str | None) -> str | None:
-    """The site's order number if the contract can carry it; None for an empty, overlong or unprintable one."""
-    if text and len(text) <= MAX_SITE_ORDER_ID and text.isprintable():
-        return text
-    return None
-
-
-def tellable(text: str) -> str:
-    """Words that the contract can carry: no NUL, no lone surrogates, not too long. A site may have written them."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:MAX_DETAIL]
 
 
 def later(state: OrderState, other: OrderState | None) -> OrderState:

@@ -1,8 +1,9 @@
 """Delivers the journal's reports to the gateway: in order within a task, no task waiting for another.
 
 A report is in the journal before it is sent, so it outlives the process and goes out after a restart, under the token
-it was made with. What the gateway itself refuses counts as delivered: it has been heard. Anything else waits and is
-sent again: a report may be the only word of an order.
+it was made with. It is settled by the gateway's word that it has it: accepted, or recorded late. A report that the
+gateway finds fault with is sent again with less in it, and says so. Anything else waits and is sent again: a report may
+be the only word of an order.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from ordergateway.v1 import errors_pb2
 from worker.backoff import Backoff
 from worker.clock import Clock, Entropy
 from worker.gateway_port import BAD_CREDENTIALS, OrderLeases, Refused, Unreachable
+from worker.journal.carryable import FACTS, reduced
 from worker.journal.journal import Journal
 from worker.journal.records import Outcome, Report
 from worker.wire import report_to_wire
@@ -29,6 +31,12 @@ UNKNOWN_TASK = (
     "(docs/runbook.md, Backup and restore)"
 )
 """What the log says, once, of a report that must not be lost with the gateway's database."""
+
+NOT_TAKEN = (
+    "the gateway takes a report in no form, not even without details (%s: %s). It waits and is sent again every "
+    "%.0f s; `order-worker journal show TASK` says what was done: see to it that the person who decides knows it"
+)
+"""What the log says, once, of a report that no gateway of this contract refuses."""
 
 
 class Outbox:
@@ -94,10 +102,15 @@ class Outbox:
 
     async def _deliver_one(self, report: Report, backoff: Backoff) -> None:
         fields = {"task_id": report.task_id, "sequence": report.sequence, "state": report.state.value}
-        told_unknown = False
+        version, told = report, set[str]()
+
+        def tell_once(words: str, *about: object) -> None:
+            log.log(logging.DEBUG if words in told else logging.ERROR, words, *about, MOST_DELAY, extra=fields)
+            told.add(words)
+
         while True:
             try:
-                await self._gateway.report(report_to_wire(report, self._worker_id))
+                await self._gateway.report(report_to_wire(version, self._worker_id))
             except Unreachable as error:
                 delay = backoff.delay()
                 log.warning("report not delivered, trying again in %.1f s: %s", delay, error, extra=fields)
@@ -108,21 +121,37 @@ class Outbox:
                     log.warning(words, BAD_CREDENTIALS, delay, refusal, extra=fields)
                 elif refusal.reason == errors_pb2.ERROR_REASON_TASK_NOT_FOUND:
                     # It kept nothing, and it leased this very task: it is not on the database it was on then.
-                    log.log(logging.DEBUG if told_unknown else logging.ERROR, UNKNOWN_TASK, delay, extra=fields)
-                    told_unknown = True
-                else:
-                    await self._settle_refused(report, refusal)
+                    tell_once(UNKNOWN_TASK)
+                elif refusal.recorded_late:
+                    await self._settle(version, Outcome.RECORDED_LATE, f"{refusal.reason_name}: {refusal}")
+                    log.warning("a report came too late; the gateway kept it: %s", refusal, extra=fields)
                     return
+                elif (smaller := _without_what_is_refused(report, version, refusal)) is not None:
+                    words = "the gateway does not take a report (%s: %s); it is sent again with less in it"
+                    log.warning(words, refusal.reason_name, refusal, extra=fields)
+                    version, delay = smaller, 0.0
+                else:
+                    tell_once(NOT_TAKEN, refusal.reason_name, refusal)
+                    version = report
             else:
-                await self._journal.settle_report(report.sequence, Outcome.ACCEPTED, "")
+                await self._settle(version, Outcome.ACCEPTED, "" if version is report else version.detail)
                 backoff.reset()
                 log.info("reported", extra=fields)
                 return
             await self._clock.sleep(delay)
 
-    async def _settle_refused(self, report: Report, refusal: Refused) -> None:
-        outcome = Outcome.RECORDED_LATE if refusal.recorded_late else Outcome.REFUSED
-        await self._journal.settle_report(report.sequence, outcome, f"{refusal.reason_name}: {refusal}")
-        words = "a report came too late; the gateway kept it" if refusal.recorded_late else "a report was refused"
-        level = logging.ERROR if refusal.reason == errors_pb2.ERROR_REASON_INVALID_FIELD else logging.WARNING
-        log.log(level, "%s (%s): %s", words, refusal.reason_name, refusal, extra={"task_id": report.task_id})
+    async def _settle(self, report: Report, outcome: Outcome, answer: str) -> None:
+        await self._journal.settle_report(report.sequence, outcome, answer)
+
+
+def _without_what_is_refused(report: Report, refused: Report, refusal: Refused) -> Report | None:
+    """The report without what the gateway found fault with, then without all that it could; None if that was refused.
+
+    State, end, sequence and token stay: they are what the report is for.
+    """
+    why = f"the gateway refused this report as it was ({refusal.reason_name})"
+    everything = reduced(report, (*FACTS, "detail"), why)
+    if refused == everything:
+        return None
+    named = set(refusal.fields) & {*FACTS, "detail"}
+    return reduced(report, named, why) if named and refused is report else everything

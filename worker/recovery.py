@@ -14,7 +14,7 @@ A recovered run never pays: whoever finds an order did not see how it came about
 from worker.checkpoints import CheckpointName
 from worker.intent import Intent
 from worker.journal.records import OrderStatus
-from worker.order_run import EndOrderError, OrderRun, needs_human, printable_order_id
+from worker.order_run import EndOrderError, OrderRun, needs_human
 from worker.order_state import OrderState
 from worker.verification import Finding, Verdict, verify
 
@@ -38,7 +38,7 @@ async def settle_finding(run: OrderRun, finding: Finding) -> None:
             OrderStatus.SUCCEEDED if done else OrderStatus.NEEDS_HUMAN,
             f"{judgement.why}; found when the task was taken again" + ("" if done else "; not paid by this run"),
             state=finding.state,
-            site_order_id=printable_order_id(judgement.order_number),
+            site_order_id=judgement.order_number,
             pay_deadline=finding.pay_deadline,
         )
     if judgement.verdict == Verdict.VERDICT_UNKNOWN:

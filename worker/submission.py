@@ -30,9 +30,10 @@ from worker.checkpoints import CheckpointName
 from worker.evidence import Reserve, Step
 from worker.gateway_port import Refused, Unreachable
 from worker.intent import Intent
+from worker.journal.carryable import MAX_SHOWN, carryable_number
 from worker.journal.journal import AlreadyRecordedError
 from worker.lease_guard import LeaseLostError
-from worker.order_run import EndOrderError, LocalDiskError, OrderRun, needs_human, printable_order_id
+from worker.order_run import EndOrderError, LocalDiskError, OrderRun, needs_human
 from worker.order_state import OrderState
 from worker.purchase import confirm
 from worker.recovery import settle_finding
@@ -190,13 +191,15 @@ async def _click(run: OrderRun, confirmation: Confirmation, permit: Permit) -> S
 
 async def _ordered(run: OrderRun, submission: Submission) -> None:
     evidence_ref = await run.keep(Step.ORDER_SUBMIT, submission.page, OrderState.ORDERED)
-    run.site_order_id = printable_order_id(submission.site_order_id)
-    await run.journal("ordered", OrderState.ORDERED, evidence_ref=evidence_ref, site_order_id=run.site_order_id)
+    told = submission.site_order_id
+    run.site_order_id = carryable_number(told)
+    await run.journal("ordered", OrderState.ORDERED, evidence_ref=evidence_ref, site_order_id=told)
     await run.passed(CheckpointName.ORDER_JOURNALLED)
     await run.report()
     await run.passed(CheckpointName.ORDERED_REPORTED)
     if run.site_order_id is None:
-        raise needs_human("the order was placed, but the site's answer shows no order number; it is not paid")
+        which = "shows no order number" if not told else f"shows {ascii(told)[:MAX_SHOWN]}, which is no order number"
+        raise needs_human(f"the order was placed, but the site's answer {which}; it is not paid")
 
 
 async def _look_for_order(run: OrderRun, intent: Intent, error: Exception, clicked_at: datetime) -> NoReturn:
@@ -216,7 +219,7 @@ async def _look_for_order(run: OrderRun, intent: Intent, error: Exception, click
             await run.guard.wait(policy.lost_answer_interval_seconds)
     evidence_ref = await keep_list(run, listed)
     words = f"the click was made, its answer was {_words(error)}"
-    number = printable_order_id(judgement.order_number)
+    number = carryable_number(judgement.order_number)
     if number is None:
         code = error.error_code if isinstance(error, SiteError) else None
         raise needs_human(f"{words}; {judgement.why}", error_code=code)

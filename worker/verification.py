@@ -4,6 +4,9 @@ The look goes over the account's order list from a day before the task was creat
 that was earlier. It leaves out order numbers of other tasks, and says unknown whenever anything is not clear: several
 matches, an order with some of the items, a window that was not read to its end, or any failure.
 
+Which orders are other tasks', the gateway is asked once the list has been read: whoever placed an order that is in the
+list had its permit before that, so the gateway names the number, or says that it does not know them all.
+
 | the list shows                                       | verdict     |
 |------------------------------------------------------|-------------|
 | any failure while reading it                         | UNKNOWN     |
@@ -11,7 +14,7 @@ matches, an order with some of the items, a window that was not read to its end,
 | a window that is not fully covered                   | UNKNOWN     |
 | an order with some of the items, or other quantities | UNKNOWN     |
 | more than one order with exactly the items           | UNKNOWN     |
-| one, but not all numbers of other tasks are known    | UNKNOWN     |
+| one, but other tasks may have orders not known here  | UNKNOWN     |
 | one                                                  | ORDERED     |
 | none                                                 | NOT_ORDERED |
 
@@ -19,7 +22,7 @@ Where the journal knows the order's number, the order exists: then only its stat
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -29,6 +32,7 @@ from worker.clock import utc_text
 from worker.evidence import Step
 from worker.intent import Intent
 from worker.items import Overlap, overlap
+from worker.journal.carryable import carryable_number
 from worker.lease_guard import LeaseLostError, WorkerStoppingError
 from worker.order_run import LocalDiskError, OrderRun, later
 from worker.order_state import OrderState
@@ -38,6 +42,7 @@ from worker.wire import from_timestamp, to_duration
 log = logging.getLogger(__name__)
 
 LOOK_BACK = timedelta(days=1)
+OTHERS_PATIENCE = 20.0
 Verdict = pb.Verification.Verdict
 
 
@@ -71,23 +76,34 @@ class Finding:
         )
 
 
-def judge(listed: OrderList, wanted: Sequence[Item], *, others: set[str], others_truncated: bool) -> Judgement:
-    """Reads the table above. `others` are order numbers of other tasks."""
+@dataclass(frozen=True, slots=True)
+class OtherTasks:
+    """Order numbers of other tasks; `doubt`: why there may be orders of theirs that are not among these, or None."""
+
+    numbers: frozenset[str]
+    doubt: str | None = None
+
+
+def judge(listed: OrderList, wanted: Sequence[Item], others: OtherTasks) -> Judgement:
+    """Reads the table above."""
     if not listed.window_fully_covered:
         return Judgement(Verdict.VERDICT_UNKNOWN, "the order list could not be read back to the day before the task")
-    orders = [order for order in listed.orders if order.order_number not in others]
-    overlaps = [(overlap(wanted, order), order.order_number) for order in orders]
-    full = [number for kind, number in overlaps if kind is Overlap.FULL]
-    partial = [number for kind, number in overlaps if kind is Overlap.PARTIAL]
+    partial = _overlapping(listed, wanted, others.numbers, Overlap.PARTIAL)
+    full = _overlapping(listed, wanted, others.numbers, Overlap.FULL)
     if partial:
         return Judgement(Verdict.VERDICT_UNKNOWN, f"orders with some of the items: {', '.join(partial)}")
     if len(full) > 1:
         return Judgement(Verdict.VERDICT_UNKNOWN, f"several orders could be it: {', '.join(full)}")
     if not full:
         return Judgement(Verdict.VERDICT_NOT_ORDERED, "no order with these items is in the list")
-    if others_truncated:
-        return Judgement(Verdict.VERDICT_UNKNOWN, f"{full[0]} may belong to another task: not all numbers are known")
+    if others.doubt is not None:
+        return Judgement(Verdict.VERDICT_UNKNOWN, f"order {full[0]} may belong to another task: {others.doubt}")
     return Judgement(Verdict.VERDICT_ORDERED, f"order {full[0]} has exactly these items", full[0])
+
+
+def _overlapping(listed: OrderList, wanted: Sequence[Item], others: Collection[str], kind: Overlap) -> list[str]:
+    orders = [order for order in listed.orders if carryable_number(order.order_number) not in others]
+    return [order.order_number for order in orders if overlap(wanted, order) is kind]
 
 
 async def verify(run: OrderRun, intent: Intent) -> Finding:
@@ -123,10 +139,22 @@ async def look(run: OrderRun, intent: Intent, since: datetime) -> tuple[Judgemen
     except Exception as error:  # noqa: BLE001 -- any failure at all means that nothing can be said
         log.warning("the order list could not be read: %r", error, extra={"task_id": run.task_id})
         return Judgement(Verdict.VERDICT_UNKNOWN, f"the order list could not be read: {error}"), None
-    others = set(run.lease.other_site_order_ids)
-    others |= await run.parts.journal.site_order_ids_of_others(run.task_id, run.site.name)
-    truncated = run.lease.other_site_order_ids_truncated
-    return judge(listed, intent.items, others=others, others_truncated=truncated), listed
+    known = frozenset(run.lease.other_site_order_ids) | await run.parts.journal.site_order_ids_of_others(
+        run.task_id, run.site.name
+    )
+    if any(_overlapping(listed, intent.items, known, kind) for kind in (Overlap.FULL, Overlap.PARTIAL)):
+        others = await _other_tasks(run, known)
+    else:
+        others = OtherTasks(known)  # nothing is left that could be anybody's
+    return judge(listed, intent.items, others), listed
+
+
+async def _other_tasks(run: OrderRun, known: frozenset[str]) -> OtherTasks:
+    told = await run.guard.other_orders(seconds=OTHERS_PATIENCE)
+    if told is None:
+        return OtherTasks(known, "the gateway did not say which orders are other tasks'")
+    doubt = "another task may have an order whose number is not known" if told.incomplete else None
+    return OtherTasks(known | frozenset(told.site_order_ids), doubt)
 
 
 async def keep_list(run: OrderRun, listed: OrderList | None) -> str | None:

@@ -8,6 +8,7 @@ from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
 from gateway.domain.models import (
     Health,
     Lease,
+    OtherOrders,
     Pause,
     Permit,
     Policy,
@@ -109,8 +110,8 @@ def lease_message(lease: Lease, policy: Policy) -> order_leases_pb2.Lease:
         known_state=order_state_to(lease.known_state),
         lease_token=lease.token,
         task_created_at=timestamp(lease.task_created_at),
-        other_site_order_ids=lease.other_site_order_ids,
-        other_site_order_ids_truncated=lease.other_site_order_ids_truncated,
+        other_site_order_ids=lease.others.site_order_ids,
+        other_site_order_ids_truncated=lease.others.incomplete,
         lease_ttl=duration(policy.lease_ttl),
         acknowledge_within=duration(policy.acknowledge_within),
         traceparent=lease.traceparent,
@@ -125,7 +126,12 @@ def renewed_message(renewed: Renewed, policy: Policy) -> order_leases_pb2.RenewL
         lease_count=renewed.lease_count,
         lease_ttl=duration(policy.lease_ttl),
         lease_age=duration(renewed.lease_age),
+        other_orders=None if renewed.others is None else _other_orders(renewed.others),
     )
+
+
+def _other_orders(others: OtherOrders) -> order_leases_pb2.OtherOrders:
+    return order_leases_pb2.OtherOrders(site_order_ids=others.site_order_ids, incomplete=others.incomplete)
 
 
 def permit_message(permit: Permit) -> order_leases_pb2.RequestSubmitPermitResponse:

@@ -46,6 +46,7 @@ def resolution(request: operations_pb2.ResolveOrderRequest) -> Resolution:
         site_order_id=fields.site_order_id(
             "site_order_id", request.site_order_id if request.HasField("site_order_id") else None
         ),
+        although_impossible=request.although_impossible,
     )
 
 

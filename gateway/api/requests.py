@@ -16,6 +16,7 @@ from ordergateway.v1 import order_leases_pb2, orders_pb2
 from gateway.api.convert import order_state_from, task_status_from
 from gateway.domain import fields
 from gateway.domain.models import (
+    Command,
     Holder,
     LeaseRequest,
     NewReport,
@@ -77,6 +78,14 @@ def reclaim_request(request: order_leases_pb2.ReclaimOrderRequest, policy: Polic
         sites=policy.sites,
         via=Via.GRPC,
         identity=identity,
+    )
+
+
+def command(requested_by: str, reason: str) -> Command:
+    """Check who gave the command to reclaim, and why; either may be empty."""
+    return Command(
+        fields.text("requested_by", requested_by, limit=fields.MAX_REQUESTED_BY_CHARACTERS),
+        fields.text("reason", reason, limit=fields.MAX_REASON_CHARACTERS),
     )
 
 

@@ -134,7 +134,7 @@ def _told(error: Any, target: Target, task_id: str) -> CommandError:
 
 
 def _what_you_can_do(detail: errors_pb2.ErrorDetail, task_id: str) -> str:
-    possible = [line.partition("   ")[0] for line in commands(detail.allowed, detail.current_status, task_id)]
+    possible = [line.partition("   ")[0] for line in commands(detail.allowed, task_id)]
     return "; what you can do: " + " or ".join(f"`{command}`" for command in possible) if possible else ""
 
 

@@ -71,13 +71,20 @@ def resolve(
     order_number: Annotated[
         str | None, typer.Option("--order-number", help="The site's order number as you saw it.")
     ] = None,
+    although_impossible: Annotated[
+        bool,
+        typer.Option(
+            "--although-impossible", help="To succeeded without an order number, though no worker had leave to order."
+        ),
+    ] = False,
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,
 ) -> None:
     """Record what happened on the site, and end the task.
 
-    To failed only when an order is impossible, or after the settle time: the site may show an order late. What you
-    state goes into the history; an order number that the worker told stays, and another one is refused.
+    To failed only when an order is impossible, or after the settle time: the site may show an order late. To succeeded
+    while an order is impossible only with its number. What you state goes into the history; an order number that the
+    worker told stays, and another one is refused. Resolve again to revise what a person stated before.
     """
     request = operations_pb2.ResolveOrderRequest(
         task_id=task,
@@ -85,6 +92,7 @@ def resolve(
         outcome=task_status_to(TaskStatus(outcome)),
         state=order_state_to(state),
         site_order_id=order_number,
+        although_impossible=although_impossible,
     )
     with connected(gateway) as client:
         _print_done(client.call(client.operations.ResolveOrder, request).task, as_json_)

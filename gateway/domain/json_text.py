@@ -112,6 +112,11 @@ def equal(one: object, other: object) -> bool:
     return True
 
 
+def same_object(first: str, second: str) -> bool:
+    """Tell whether two texts that were taken before hold the same object."""
+    return first == second or equal(parse_again(first), parse_again(second))
+
+
 def _pairs(text: str) -> list[tuple[str, Member]]:
     """Scan an object, the outermost level by hand, so that the text of each member is known."""
     at = _gap(text, 0)

@@ -1,7 +1,7 @@
 """What the use cases take and give: plain values, times as UTC text (see `gateway.domain.moment`)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
@@ -42,6 +42,7 @@ class AlertKind(StrEnum):
     CONTRADICTING_REPORT = "contradicting_report"
     SITE_ORDER_ID_CONFLICT = "site_order_id_conflict"
     CALLBACK_GIVEN_UP = "callback_given_up"
+    FAILED_IN_DOUBT = "failed_in_doubt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +86,13 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """What a submission came to."""
+    """What a submission came to. `differs`: in which fields it differs from the task that existed."""
 
     task_id: str
     status: TaskStatus
     created: bool
     intent_matches: bool
+    differs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,11 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as stored. `row` orders tasks by submission; `intent_digest` stands for an intent that was dropped."""
+    """A task as stored. `row` orders tasks by submission; `intent_digest` stands for an intent that was dropped.
+
+    `order_known`: a worker told of an order. `resolved_at`: when a person last stated how it ended; `order_stated`:
+    that statement says that there is an order.
+    """
 
     row: int
     task_id: str
@@ -132,11 +138,18 @@ class Task:
     submit_permitted_at: str | None
     created_at: str
     updated_at: str
+    resolved_at: str | None
+    order_stated: bool
     intent_digest: str | None = None
 
     @property
     def placement(self) -> Placement:
         """Say what is known of an order on the site (specification, section 4, placement)."""
+        return Placement.CERTAIN if self.order_stated else self.placement_by_workers
+
+    @property
+    def placement_by_workers(self) -> Placement:
+        """Say what leases and reports tell of an order, whatever a person stated since."""
         if self.order_known:
             return Placement.CERTAIN
         return Placement.POSSIBLE if self.may_have_clicked else Placement.IMPOSSIBLE
@@ -194,6 +207,22 @@ class LeaseRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """Who told a worker to reclaim a task, and why; empty where it was not said."""
+
+    requested_by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherOrders:
+    """Order numbers told of other tasks of a site; `incomplete`: there may be orders of theirs that are not in it."""
+
+    site_order_ids: tuple[str, ...]
+    incomplete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """What a worker gets when it takes a task."""
 
@@ -206,18 +235,18 @@ class Lease:
     token: str
     task_created_at: str
     traceparent: str
-    other_site_order_ids: tuple[str, ...] = field(default=())
-    other_site_order_ids_truncated: bool = False
+    others: OtherOrders
 
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """What a renewal gives. `lease_age` is the lease's age by the service clock."""
+    """What a renewal gives. `lease_age` is the lease's age by the service clock; `others` only where asked for."""
 
     task_id: str
     lease_expires_at: str
     lease_count: int
     lease_age: timedelta
+    others: OtherOrders | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,17 @@ UNKNOWN_WORKER: Final = "(unknown)"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What a person states about an order: how the task ends, and what was seen on the site (None: not stated)."""
+    """What a person states about an order: how the task ends, and what was seen on the site (None: not stated).
+
+    `although_impossible`: the order is there, whatever the gateway knows of leases and permits.
+    """
 
     task_id: str
     reason: str
     outcome: TaskStatus
     state: OrderState | None
     site_order_id: str | None
+    although_impossible: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,11 +68,12 @@ class QuerySubmission:
 
 @dataclass(frozen=True, slots=True)
 class QuerySubmitted:
-    """What a submission came to."""
+    """What a submission came to. `differs`: in which fields it differs from the query that existed."""
 
     query_id: str
     status: QueryStatus
     created: bool
+    differs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

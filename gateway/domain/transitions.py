@@ -9,8 +9,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from gateway.domain.models import Task
 from gateway.domain.refusals import Reason, Refusal
-from gateway.domain.states import ACTIVE, ENDED, TaskStatus
+from gateway.domain.states import ACTIVE, ENDED, Placement, TaskStatus
 
 
 class Event(StrEnum):
@@ -48,12 +49,12 @@ TRANSITIONS: Final[Mapping[tuple[Event, TaskStatus | None], frozenset[TaskStatus
         **{(Event.EXPIRE, status): frozenset({_S.STALE}) for status in ACTIVE},
         **{(Event.EXPIRE_NOW, status): frozenset({_S.STALE}) for status in ACTIVE},
         (Event.RECLAIM, _S.STALE): frozenset({_S.LEASED}),
-        (Event.REQUEUE, _S.STALE): frozenset({_S.QUEUED}),
+        **{(Event.REQUEUE, status): frozenset({_S.QUEUED}) for status in (_S.STALE, _S.NEEDS_HUMAN)},
         (Event.WITHDRAW, _S.QUEUED): frozenset({_S.STALE}),
         (Event.CANCEL, _S.QUEUED): frozenset({_S.FAILED}),
         **{
             (Event.RESOLVE, status): frozenset({_S.SUCCEEDED, _S.FAILED})
-            for status in (_S.STALE, _S.NEEDS_HUMAN, _S.FAILED)
+            for status in (_S.STALE, _S.NEEDS_HUMAN, _S.FAILED, _S.SUCCEEDED)
         },
     }
 )
@@ -67,36 +68,42 @@ _ASKED_FOR: Final = tuple(
 """Events that somebody can ask for under their own name."""
 
 
-def allows(event: Event, status: TaskStatus, lease_count: int) -> bool:
-    """Tell whether the table lets `event` happen to a task in `status` that was leased `lease_count` times."""
-    if (event, status) not in TRANSITIONS:
+def allows(event: Event, task: Task) -> bool:
+    """Tell whether the table lets `event` happen to the task as it stands."""
+    if (event, task.status) not in TRANSITIONS:
         return False
-    if event is Event.CANCEL:
-        return lease_count == 0
-    if event is Event.WITHDRAW:
-        return lease_count > 0
-    return True
+    match event:
+        case Event.CANCEL:
+            return task.lease_count == 0
+        case Event.WITHDRAW:
+            return task.lease_count > 0
+        case Event.REQUEUE:
+            return task.status is TaskStatus.STALE or task.placement is Placement.IMPOSSIBLE
+        case Event.RESOLVE:
+            return task.status is not TaskStatus.SUCCEEDED or task.resolved_at is not None
+        case _:
+            return True
 
 
-def allowed(status: TaskStatus, lease_count: int) -> tuple[str, ...]:
+def allowed(task: Task) -> tuple[str, ...]:
     """Names of the operations that somebody may ask for now, in the order of the table."""
-    names = [event.value for event in _ASKED_FOR if allows(event, status, lease_count)]
-    if status in ENDED:
+    names = [event.value for event in _ASKED_FOR if allows(event, task)]
+    if task.status in ENDED:
         names.append(Event.REPORT.value)
     return tuple(names)
 
 
-def check(event: Event, task_id: str, status: TaskStatus, lease_count: int) -> Refusal | None:
+def check(event: Event, task: Task) -> Refusal | None:
     """Return None if the table allows `event`, else the refusal STATUS_CONFLICT."""
-    if allows(event, status, lease_count):
+    if allows(event, task):
         return None
-    possible = allowed(status, lease_count)
+    possible = allowed(task)
     hint = f"; possible now: {', '.join(map(_spoken, possible))}" if possible else ""
-    times = "1 time" if lease_count == 1 else f"{lease_count} times"
+    times = "1 time" if task.lease_count == 1 else f"{task.lease_count} times"
     return Refusal(
         Reason.STATUS_CONFLICT,
-        f"task {task_id} is {status} and was leased {times}: {_spoken(event)} is not possible{hint}",
-        current_status=status,
+        f"task {task.task_id} is {task.status} and was leased {times}: {_spoken(event)} is not possible{hint}",
+        current_status=task.status,
         allowed=possible,
     )
 

@@ -1,7 +1,7 @@
 """Alerts: conditions watched by the service clock, looking at alerts, and answering one by hand (section 7).
 
-A condition (worker offline, task unclaimed, task stale, task needs a human) clears itself when it has ended. The others
-tell of something that has happened: they stand until a person has answered them.
+A condition (worker offline, task unclaimed, stale, needs a human, failed in doubt) clears itself when it has ended. The
+others tell of something that has happened: they stand until a person has answered them.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,8 @@ _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
     AlertKind.WORKER_OFFLINE: "it clears itself when the worker is back or forgotten",
     AlertKind.TASK_UNCLAIMED: "it clears itself when the task leaves the queue",
     AlertKind.TASK_STALE: "it clears itself when the task is reclaimed, requeued or resolved",
-    AlertKind.TASK_NEEDS_HUMAN: "it clears itself when the task is resolved",
+    AlertKind.TASK_NEEDS_HUMAN: "it clears itself when the task is resolved or requeued",
+    AlertKind.FAILED_IN_DOUBT: "it clears itself when the task is resolved",
 }
 _ABOVE_ALL: Final = 2**63 - 1
 

@@ -76,7 +76,7 @@ def _decision(tx: Transaction, now: Moment, policy: Policy, row: Row) -> Decisio
     return Decision(
         task=TaskDetail(task, detail.reports),
         summary=summary(task, leases, detail.reports, late),
-        allowed=allowed(task.status, task.lease_count),
+        allowed=allowed(task),
         late_reports=late,
         last_verification=_last_verification(tx, task.task_id),
         last_worker_id=leases[-1].worker_id if leases else None,

@@ -11,6 +11,7 @@ from gateway.domain.states import ACTIVE
 from gateway.domain.transitions import Event, allowed
 from gateway.orders.expire import expire, has_lapsed
 from gateway.orders.history import record, record_refusal
+from gateway.orders.others import other_orders
 from gateway.orders.submit import not_found
 from gateway.store.port import Transaction
 from gateway.store.rows import current_lease, find_task
@@ -39,7 +40,7 @@ def lease_invalid(task: Task, why: str) -> Refusal:
         Reason.LEASE_INVALID,
         f"no valid lease on task {task.task_id}: {why}",
         current_status=task.status,
-        allowed=allowed(task.status, task.lease_count),
+        allowed=allowed(task),
     )
 
 
@@ -72,8 +73,11 @@ def live_lease(tx: Transaction, now: Moment, holder: Holder, refused_as: str) ->
     return refusal
 
 
-def renew(tx: Transaction, now: Moment, policy: Policy, holder: Holder) -> Renewed | Refusal:
-    """Extend a lease to a full TTL from now. The first renewal acknowledges it."""
+def renew(tx: Transaction, now: Moment, policy: Policy, holder: Holder, with_others: bool = False) -> Renewed | Refusal:
+    """Extend a lease to a full TTL from now. The first renewal acknowledges it.
+
+    `with_others`: the answer brings what is known now of the orders of the site's other tasks.
+    """
     held = live_lease(tx, now, holder, "renew_refused")
     if isinstance(held, Refusal):
         return held
@@ -94,4 +98,5 @@ def renew(tx: Transaction, now: Moment, policy: Policy, holder: Holder) -> Renew
     event = Event.ACKNOWLEDGE if acknowledges else Event.RENEW
     record(tx, now, task, event, Actor(holder.identity, holder.worker_id), task.status, expires_at=expires_at)
     age = timedelta(microseconds=now.elapsed_us - lease.started_us)
-    return Renewed(task.task_id, expires_at, task.lease_count, age)
+    others = other_orders(tx, task) if with_others else None
+    return Renewed(task.task_id, expires_at, task.lease_count, age, others)

@@ -1,29 +1,38 @@
 """Taking an order (specification, sections 2 and 4, taking): lease, the repeat after a lost answer, undo, reclaim."""
 
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
-from gateway.domain.models import Actor, AlertKind, Lease, LeaseRecord, LeaseRequest, LeaseScope, Policy, Task, Via
-from gateway.domain.moment import Moment, microseconds, parse_utc, utc_text
+from gateway.domain.models import (
+    Actor,
+    AlertKind,
+    Command,
+    Lease,
+    LeaseRecord,
+    LeaseRequest,
+    LeaseScope,
+    Policy,
+    Task,
+    Via,
+)
+from gateway.domain.moment import Moment, microseconds
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event, check
 from gateway.orders.expire import expire, expire_lapsed, has_lapsed
 from gateway.orders.history import QUEUE, clear_alert, record, record_refusal
+from gateway.orders.others import other_orders
 from gateway.orders.submit import not_found
 from gateway.store.port import Transaction
 from gateway.store.rows import all_pauses, current_lease, find_task, get_task, lease_from, task_from
 
-MAX_OTHER_NUMBERS: Final = 1_000
-"""Order numbers of other tasks that a recovered lease brings at most."""
-
-_VERIFICATION_REACHES_BACK: Final = timedelta(days=1)
+NO_COMMAND: Final = Command()
 
 
 def open_lease(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
     """Begin a wait: the worker's heartbeat, then its unacknowledged lease again, or the next order, or None."""
     tx.change("worker_seen", worker_id=request.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
-    return _again(tx, now, policy, request) or take_next(tx, now, policy, request, token)
+    return _again(tx, now, request) or take_next(tx, now, policy, request, token)
 
 
 def take_next(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
@@ -63,7 +72,13 @@ def undo_lease(tx: Transaction, now: Moment, task_id: str, token: str, actor: Ac
 
 
 def reclaim(
-    tx: Transaction, now: Moment, policy: Policy, task_id: str, request: LeaseRequest, token: str
+    tx: Transaction,
+    now: Moment,
+    policy: Policy,
+    task_id: str,
+    request: LeaseRequest,
+    token: str,
+    command: Command = NO_COMMAND,
 ) -> Lease | Refusal:
     """Lease a stale task again, on a person's command; allowed while dispatch is paused."""
     tx.change("worker_seen", worker_id=request.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
@@ -73,17 +88,23 @@ def reclaim(
         return not_found(task_id)
     lease = current_lease(tx, task)
     if task.status is TaskStatus.LEASED and lease is not None and _is_unacknowledged_of(lease, request):
-        return _give_again(tx, policy, task, lease)
+        return _give_again(tx, task, lease)
     actor = Actor(request.identity, request.worker_id)
-    refusal = check(Event.RECLAIM, task_id, task.status, task.lease_count) or _occupied(tx, policy, task)
+    refusal = check(Event.RECLAIM, task) or _occupied(tx, policy, task)
     if refusal is not None:
-        record_refusal(tx, now, task, "reclaim_refused", actor, refusal)
+        wish = {"reason": command.reason} if command.reason else {}
+        record_refusal(tx, now, task, "reclaim_refused", actor, refusal, **_by(command), **wish)
         return refusal
     clear_alert(tx, now, AlertKind.TASK_STALE, task_id)
-    return _hand_over(tx, now, policy, task, request, token, Event.RECLAIM)
+    return _hand_over(tx, now, policy, task, request, token, Event.RECLAIM, command)
 
 
-def _again(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest) -> Lease | None:
+def _by(command: Command) -> dict[str, Any]:
+    """Return who gave a command, for the history, if that was said."""
+    return {"requested_by": command.requested_by} if command.requested_by else {}
+
+
+def _again(tx: Transaction, now: Moment, request: LeaseRequest) -> Lease | None:
     if request.session_id is None:
         return None
     row = tx.one("lease_unacknowledged_of_session", session_id=request.session_id)
@@ -96,12 +117,12 @@ def _again(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest) 
     if has_lapsed(task, now):
         expire(tx, now, task)
         return None
-    return _give_again(tx, policy, task, lease)
+    return _give_again(tx, task, lease)
 
 
-def _give_again(tx: Transaction, policy: Policy, task: Task, lease: LeaseRecord) -> Lease:
+def _give_again(tx: Transaction, task: Task, lease: LeaseRecord) -> Lease:
     tx.change("lease_give_again", task_id=lease.task_id, lease_number=lease.lease_number)
-    return _lease(tx, policy, task, lease.token)
+    return _lease(tx, task, lease.token)
 
 
 def _is_unacknowledged_of(lease: LeaseRecord, request: LeaseRequest) -> bool:
@@ -130,7 +151,14 @@ def _occupied(tx: Transaction, policy: Policy, task: Task) -> Refusal | None:
 
 
 def _hand_over(
-    tx: Transaction, now: Moment, policy: Policy, task: Task, request: LeaseRequest, token: str, event: Event
+    tx: Transaction,
+    now: Moment,
+    policy: Policy,
+    task: Task,
+    request: LeaseRequest,
+    token: str,
+    event: Event,
+    command: Command = NO_COMMAND,
 ) -> Lease:
     lives = policy.acknowledge_within if request.via is Via.GRPC else policy.lease_ttl
     number = task.lease_count + 1
@@ -158,27 +186,14 @@ def _hand_over(
         elapsed_us=now.elapsed_us,
     )
     actor = Actor(request.identity, request.worker_id)
-    record(tx, now, task, event, actor, TaskStatus.LEASED, lease_count=number, via=request.via.value)
-    return _lease(tx, policy, get_task(tx, task.task_id), token)
+    record(
+        tx, now, task, event, actor, TaskStatus.LEASED,
+        reason=command.reason, lease_count=number, via=request.via.value, **_by(command),
+    )  # fmt: skip
+    return _lease(tx, get_task(tx, task.task_id), token)
 
 
-def _lease(tx: Transaction, policy: Policy, task: Task, token: str) -> Lease:
-    numbers: list[str] = []
-    unknown = False
-    if task.lease_count > 1:
-        since = utc_text(parse_utc(task.created_at) - _VERIFICATION_REACHES_BACK)
-        numbers = [
-            row["site_order_id"]
-            for row in tx.all(
-                "report_numbers_of_other_tasks",
-                site=task.site,
-                task_id=task.task_id,
-                since=since,
-                count=MAX_OTHER_NUMBERS + 1,
-            )
-        ]
-        other = tx.one("task_possibly_ordered_without_number", site=task.site, task_id=task.task_id, since=since)
-        unknown = other is not None
+def _lease(tx: Transaction, task: Task, token: str) -> Lease:
     return Lease(
         task_id=task.task_id,
         site=task.site,
@@ -189,6 +204,5 @@ def _lease(tx: Transaction, policy: Policy, task: Task, token: str) -> Lease:
         token=token,
         task_created_at=task.created_at,
         traceparent=task.traceparent,
-        other_site_order_ids=tuple(numbers[:MAX_OTHER_NUMBERS]),
-        other_site_order_ids_truncated=unknown or len(numbers) > MAX_OTHER_NUMBERS,
+        others=other_orders(tx, task),
     )

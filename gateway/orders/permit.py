@@ -139,7 +139,7 @@ def _refuse(task: Task, reason: Reason, why: str, retry_after: timedelta | None 
         reason,
         f"no permit for task {task.task_id}: {why}",
         current_status=task.status,
-        allowed=allowed(task.status, task.lease_count),
+        allowed=allowed(task),
         retry_after=retry_after,
     )
 

@@ -6,14 +6,15 @@ from typing import Any, Final
 from gateway.domain.models import Actor, AlertKind, Holder, LeaseRecord, NewReport, Reported, Task
 from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
-from gateway.domain.states import ACTIVE, ENDED, NOTHING_PLACED, OrderState, TaskStatus
+from gateway.domain.states import ACTIVE, ENDED, NOTHING_PLACED, OrderState, Placement, TaskStatus
 from gateway.domain.transitions import Event, allowed
 from gateway.orders.callbacks import call_back
 from gateway.orders.history import QUEUE, raise_alert, record, record_late
 from gateway.orders.hold import is_holder, judge_at_use, lease_invalid
+from gateway.orders.numbers import note_number
 from gateway.orders.submit import not_found
 from gateway.store.port import Transaction
-from gateway.store.rows import current_lease, find_task
+from gateway.store.rows import current_lease, find_task, get_task
 
 _DEFAULT_END: Final = {OrderState.PAID: TaskStatus.SUCCEEDED, OrderState.CANCELLED: TaskStatus.FAILED}
 
@@ -71,8 +72,21 @@ def _accept(tx: Transaction, now: Moment, task: Task, lease: LeaseRecord, holder
         raise_alert(
             tx, now, AlertKind.TASK_NEEDS_HUMAN, task.task_id, f"task {task.task_id} needs a person, at {state}{why}"
         )
+    elif status is TaskStatus.FAILED and state is not OrderState.CANCELLED:
+        _tell_doubt(tx, now, task, holder)
     tx.hint(QUEUE)
     return Reported(task.task_id, status, recorded)
+
+
+def _tell_doubt(tx: Transaction, now: Moment, task: Task, holder: Holder) -> None:
+    """Alert if a worker says that nothing came of a task although an order is possible or certain."""
+    placement = get_task(tx, task.task_id).placement
+    if placement is not Placement.IMPOSSIBLE:
+        raise_alert(
+            tx, now, AlertKind.FAILED_IN_DOUBT, task.task_id,
+            f"{holder.worker_id} ended task {task.task_id} as failed although an order is {placement}: look at the "
+            "site, then resolve it to what you saw",
+        )  # fmt: skip
 
 
 def _append(
@@ -86,7 +100,7 @@ def _append(
             Reason.STATUS_CONFLICT,
             f"the report contradicts the end of task {task.task_id}: {contradiction}",
             current_status=task.status,
-            allowed=allowed(task.status, task.lease_count),
+            allowed=allowed(task),
         )
         kept = _keep_late(tx, now, task, holder, told, refusal)
         _tell_contradiction(tx, now, task, contradiction)
@@ -207,30 +221,7 @@ def _mirror(
     return known is None
 
 
-def note_number(tx: Transaction, now: Moment, task: Task, number: str | None) -> None:
-    """Keep an order number that was told of a task; alert if another task has it or this one has another (section 4).
-
-    A number that came too late, or that a later report overwrote, counts as well.
-    """
-    if number is None:
-        return
-    tx.change("order_number_add", site=task.site, site_order_id=number, task_id=task.task_id, at=now.utc)
-    others = tx.all("order_number_other_tasks", site_order_id=number, site=task.site, task_id=task.task_id)
-    if others:
-        names = ", ".join(row["task_id"] for row in others)
-        raise_alert(
-            tx, now, AlertKind.SITE_ORDER_ID_CONFLICT, f"{task.site}/{number}",
-            f"order number {number} of {task.site} is told by task {task.task_id} and by {names}",
-        )  # fmt: skip
-    numbers = [row["site_order_id"] for row in tx.all("order_numbers_of_task", task_id=task.task_id)]
-    if len(numbers) > 1:
-        raise_alert(
-            tx, now, AlertKind.SITE_ORDER_ID_CONFLICT, task.task_id,
-            f"task {task.task_id} tells of several order numbers: {', '.join(numbers)}",
-        )  # fmt: skip
-
-
 def _said(state: OrderState, told: NewReport) -> dict[str, Any]:
-    """Return what a report says, for the history."""
-    said = {name: value for name, value in asdict(told).items() if value not in (None, "", False)}
+    """Return what a report says, for the history; an amount or a code of 0 is something said."""
+    said = {name: value for name, value in asdict(told).items() if value is not False and value not in (None, "")}
     return {**said, "state": state.value}

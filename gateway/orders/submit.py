@@ -3,7 +3,7 @@
 import hashlib
 import logging
 
-from gateway.domain.json_text import canonical, equal, parse_again
+from gateway.domain.json_text import canonical, parse_again, same_object
 from gateway.domain.models import Actor, Policy, Submission, Submitted, Task, TaskDetail
 from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
@@ -30,13 +30,15 @@ def submit(tx: Transaction, now: Moment, policy: Policy, submission: Submission,
     )
     if not inserted:
         existing = get_task(tx, submission.task_id)
-        matches = _same_intent(existing, submission.intent_json)
-        if not matches:
+        differs = _differs(existing, submission)
+        if differs:
             _log.warning(
-                "a task was submitted again with another intent; the first stands",
+                "a task was submitted again with another %s; the first stands",
+                " and another ".join(differs),
                 extra={"task_id": submission.task_id},
             )
-        return Submitted(existing.task_id, existing.status, created=False, intent_matches=matches)
+        matches = "intent_json" not in differs
+        return Submitted(existing.task_id, existing.status, created=False, intent_matches=matches, differs=differs)
     tx.change(
         "event_append",
         at=now.utc,
@@ -60,7 +62,7 @@ def cancel(tx: Transaction, now: Moment, task_id: str, reason: str, actor: Actor
         return not_found(task_id)
     if _was_cancelled(task):
         return with_reports(tx, task)
-    if refusal := check(Event.CANCEL, task_id, task.status, task.lease_count):
+    if refusal := check(Event.CANCEL, task):
         record_refusal(tx, now, task, "cancel_refused", actor, refusal)
         return refusal
     tx.change("task_cancel", task_id=task_id, at=now.utc)
@@ -86,8 +88,17 @@ def intent_digest(intent_json: str) -> str:
     return digest.hexdigest()
 
 
+def _differs(existing: Task, again: Submission) -> tuple[str, ...]:
+    """Name the fields in which a task is submitted again with other values."""
+    same = {
+        "site": existing.site == again.site,
+        "intent_json": _same_intent(existing, again.intent_json),
+        "callback_url": existing.callback_url == again.callback_url,
+    }
+    return tuple(name for name, is_same in same.items() if not is_same)
+
+
 def _same_intent(existing: Task, intent_json: str) -> bool:
     if existing.intent_digest is not None:
         return existing.intent_digest == intent_digest(intent_json)
-    first = existing.intent_json
-    return first == intent_json or equal(parse_again(first), parse_again(intent_json))
+    return same_object(existing.intent_json, intent_json)

@@ -1,7 +1,8 @@
 """Filing a query (specification, section 6)."""
 
+from gateway.domain.json_text import same_object
 from gateway.domain.moment import Moment, microseconds
-from gateway.domain.queries import QueryPolicy, QueryStatus, QuerySubmission, QuerySubmitted
+from gateway.domain.queries import Query, QueryPolicy, QueryStatus, QuerySubmission, QuerySubmitted
 from gateway.domain.refusals import Reason, Refusal
 from gateway.queries.topics import QUERIES
 from gateway.store.port import Transaction
@@ -12,7 +13,7 @@ def submit_query(tx: Transaction, now: Moment, policy: QueryPolicy, submission: 
     """File a query. The same query_id again answers the existing one and changes nothing."""
     existing = find_query(tx, submission.query_id)
     if existing is not None:
-        return QuerySubmitted(existing.query_id, existing.status, created=False)
+        return QuerySubmitted(existing.query_id, existing.status, created=False, differs=_differs(existing, submission))
     tx.change(
         "query_insert",
         query_id=submission.query_id,
@@ -25,6 +26,16 @@ def submit_query(tx: Transaction, now: Moment, policy: QueryPolicy, submission: 
     )
     tx.hint(QUERIES)
     return QuerySubmitted(submission.query_id, QueryStatus.QUEUED, created=True)
+
+
+def _differs(existing: Query, again: QuerySubmission) -> tuple[str, ...]:
+    """Name the fields in which a query is submitted again with other values."""
+    same = {
+        "site": existing.site == again.site,
+        "kind": existing.kind == again.kind,
+        "params_json": same_object(existing.params_json, again.params_json),
+    }
+    return tuple(name for name, is_same in same.items() if not is_same)
 
 
 def query_not_found(query_id: str) -> Refusal:

@@ -29,6 +29,8 @@ def task_from(row: Row) -> Task:
         submit_permitted_at=row["submit_permitted_at"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        resolved_at=row["resolved_at"],
+        order_stated=bool(row["order_stated"]),
         intent_digest=row["intent_digest"],
     )
 

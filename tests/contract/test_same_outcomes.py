@@ -89,16 +89,18 @@ async def submit(connected: Clients, transport: str, task_id: str, intent: str =
         "status": name(orders_pb2.TaskStatus, answer.status),
         "created": answer.created,
         "intent_matches": answer.intent_matches,
+        "differs": ["intent" if name == "intent_json" else name for name in answer.differs],
     }
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_submission_is_idempotent_whatever_carries_it(connected: Clients, transport: str) -> None:
-    first = {"task_id": "po-1", "status": "queued", "created": True, "intent_matches": True}
+    first = {"task_id": "po-1", "status": "queued", "created": True, "intent_matches": True, "differs": []}
     assert await submit(connected, transport, "po-1") == first
     for other in TRANSPORTS:
         assert await submit(connected, other, "po-1") == first | {"created": False}
-        assert (await submit(connected, other, "po-1", '{"a":1}'))["intent_matches"] is False
+        again = await submit(connected, other, "po-1", '{"a":1}')
+        assert again == first | {"created": False, "intent_matches": False, "differs": ["intent"]}
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -127,6 +129,7 @@ async def test_a_task_looks_alike_on_every_transport_at_every_step(connected: Cl
     lease = await connected.rest("GET", "/api/orders/lease", worker_id="w1", wait=0)
     assert lease.keys() == {
         "task_id", "site", "intent", "lease_expires_at", "lease_count", "known_state", "lease_token",
+        "other_site_order_ids", "other_site_order_ids_truncated",
     }  # fmt: skip
     assert (await alike())["placement"] == "possible"
     told = {
@@ -173,10 +176,10 @@ async def test_health_says_the_same_everywhere(gateway: RunningGateway, connecte
 async def test_a_query_is_filed_led_and_answered_alike(connected: Clients) -> None:
     filed = {"query_id": "aq-1", "kind": "order_list", "params": {"max_pages": 3}}
     assert await connected.rest("POST", "/api/account/queries", filed) == {
-        "query_id": "aq-1", "status": "queued", "created": True,
+        "query_id": "aq-1", "status": "queued", "created": True, "differs": [],
     }  # fmt: skip
     again = await connected.connect("AccountQueryService/SubmitQuery", query_id="aq-1", kind=1)
-    assert again.created is False
+    assert (again.created, list(again.differs)) == (False, ["params_json"])
     lease = await connected.rest("GET", "/api/account/queries/lease", worker_id="w1", wait=0)
     assert lease.keys() == {"query_id", "site", "kind", "params", "lease_expires_at", "attempt"}
     assert await connected.rest("GET", "/api/account/queries/lease", worker_id="w1", wait=0) is None

@@ -226,9 +226,10 @@ class OrderMachine(RuleBasedStateMachine):
     @rule(
         outcome=st.sampled_from([S.FAILED, S.FAILED, S.SUCCEEDED]), waits=st.sampled_from([None, -1, 0]),
         state=st.sampled_from([None, None, *OrderState]), number=st.sampled_from([None, "A-1", "A-2"]),
+        although=st.booleans(),
     )  # fmt: skip
     def a_person_resolves(
-        self, outcome: TaskStatus, waits: int | None, state: OrderState | None, number: str | None
+        self, outcome: TaskStatus, waits: int | None, state: OrderState | None, number: str | None, although: bool
     ) -> None:
         """At any time, or as the last click that may have been made is settled, or a tick before."""
         order = max(self._to_decide(), key=lambda order: len(order.numbers))
@@ -236,11 +237,22 @@ class OrderMachine(RuleBasedStateMachine):
             settled = order.settled([lease for lease in order.leases if lease.may_have_clicked] or order.leases)
             self._pass(max(0, settled + waits - self.model.now))
         if order.numbers:
-            self._resolve(order.task_id, outcome, state, "A-number-that-nobody-told")
-        self._resolve(order.task_id, outcome, state, number)
+            self._resolve(order.task_id, outcome, state, "A-number-that-nobody-told", although)
+        self._resolve(order.task_id, outcome, state, number, although)
 
     def _to_decide(self) -> list[Order]:
         return [order for order in self.model.orders.values() if order.status in (S.STALE, S.NEEDS_HUMAN)]
+
+    @precondition(lambda self: any(order.resolved for order in self.model.orders.values()))
+    @rule(
+        outcome=st.sampled_from([S.FAILED, S.SUCCEEDED]), state=st.sampled_from([None, *OrderState]),
+        number=st.sampled_from([None, "A-1", "A-2"]), although=st.booleans(),
+    )  # fmt: skip
+    def a_person_revises_a_statement(
+        self, outcome: TaskStatus, state: OrderState | None, number: str | None, although: bool
+    ) -> None:
+        order = next(order for order in self.model.orders.values() if order.resolved)
+        self._resolve(order.task_id, outcome, state, number, although)
 
     def _lift_pauses(self) -> None:
         for paused in sorted(self.model.paused):
@@ -452,9 +464,12 @@ class OrderMachine(RuleBasedStateMachine):
     @rule(
         task=some_task, outcome=st.sampled_from([S.SUCCEEDED, S.FAILED]),
         state=st.sampled_from([None, None, *OrderState]), number=st.sampled_from([None, None, "A-1", "A-2"]),
+        although=st.booleans(),
     )  # fmt: skip
-    def resolve(self, task: int | None, outcome: TaskStatus, state: OrderState | None, number: str | None) -> None:
-        self._resolve(self._task(task), outcome, state, number)
+    def resolve(
+        self, task: int | None, outcome: TaskStatus, state: OrderState | None, number: str | None, although: bool
+    ) -> None:
+        self._resolve(self._task(task), outcome, state, number, although)
 
     def _resolve(self, *said: Any) -> None:
         agree(self.orders.resolve(*said), self.model.resolve(*said))

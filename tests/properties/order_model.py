@@ -68,7 +68,11 @@ class Held:
 
 @dataclass
 class Order:
-    """A task. `rows`: what is known of each order state, the first reported first; `end`: how the worker ended it."""
+    """A task. `rows`: what is known of each order state, the first reported first; `end`: how the worker ended it.
+
+    `known`: workers told of an order. What a person stated: `resolved` at all, `stated` that there is an order, and the
+    rows and the number that nobody else told.
+    """
 
     task_id: str
     site: str
@@ -82,6 +86,10 @@ class Order:
     end: tuple[OrderState, TaskStatus] | None = None
     known: bool = False
     numbers: set[str] = field(default_factory=set)
+    resolved: bool = False
+    stated: bool = False
+    stated_rows: set[OrderState] = field(default_factory=set)
+    stated_number: str | None = None
     late: set[Any] = field(default_factory=set)
 
     @property
@@ -98,6 +106,21 @@ class Order:
 
     @property
     def placement(self) -> Placement:
+        return Placement.CERTAIN if self.stated else self.placement_by_workers
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether there is or may be an order whose number nobody told; a person may have found that there is none."""
+        found_none = self.status is S.FAILED and self.resolved and not self.known and not self.stated
+        return self.placement is not Placement.IMPOSSIBLE and not self.numbers and not found_none
+
+    @property
+    def latest_of_workers(self) -> OrderState | None:
+        told = [state for state in self.rows if state not in self.stated_rows]
+        return max(told, key=lambda state: (self.ages[state], told.index(state)), default=None)
+
+    @property
+    def placement_by_workers(self) -> Placement:
         if self.known:
             return Placement.CERTAIN
         clicked = any(lease.may_have_clicked for lease in self.leases)
@@ -123,6 +146,7 @@ class OrderModel:
         self.orders: dict[str, Order] = {}
         self.paused: set[str] = set()
         self.alerts: set[tuple[str, str]] = set()
+        self.restored = False
 
     # Time and the gateway's own life
 
@@ -152,6 +176,7 @@ class OrderModel:
     def restore(self) -> None:
         """After a restore every open task counts as permitted, to nobody knows whom."""
         self.paused.add("")
+        self.restored = True
         for order in self.orders.values():
             if order.status in ENDED:
                 continue
@@ -247,14 +272,10 @@ class OrderModel:
         return self._given(order)
 
     def _given(self, order: Order) -> tuple[Given, Held]:
-        others = {
-            row["site_order_id"]
-            for other in self.orders.values()
-            for row in other.rows.values()
-            if other is not order and other.site == order.site and "site_order_id" in row and len(order.leases) > 1
-        }
-        given = Given(order.task_id, order.held.number, order.latest, order.intent_json, frozenset(others))
-        return given, order.held
+        others = [other for other in self.orders.values() if other is not order and other.site == order.site]
+        numbers = frozenset(number for other in others for number in other.numbers)
+        incomplete = self.restored or any(other.in_doubt for other in others)
+        return Given(order.task_id, order.held.number, order.latest, order.intent_json, numbers, incomplete), order.held
 
     def give_back(self, order: Order) -> bool:
         """A stream's answer did not reach its transport. The lease is undone if no other answer brought it."""
@@ -311,6 +332,9 @@ class OrderModel:
             order.status, order.end, order.held.ended = ends_as, (state, ends_as), self.now
             if ends_as is S.NEEDS_HUMAN:
                 self._alert(AlertKind.TASK_NEEDS_HUMAN, order)
+            doubtful = state is not OrderState.CANCELLED and order.placement is not Placement.IMPOSSIBLE
+            if ends_as is S.FAILED and doubtful:
+                self._alert(AlertKind.FAILED_IN_DOUBT, order)
         return order.status, is_new
 
     def _tells(self, told: Told) -> bool:
@@ -339,11 +363,16 @@ class OrderModel:
         if is_new if told.sequence is None else age > order.latest_age:
             order.latest = state
         order.latest_age = max(age, order.latest_age)
+        order.stated_rows.discard(state)
         self._note_number(order, dict(told.facts).get("site_order_id"))
 
-    def _note_number(self, order: Order, number: str | None) -> None:
+    def _note_number(self, order: Order, number: str | None, *, by_person: bool = False) -> None:
         if number is None:
             return
+        if by_person and number not in order.numbers:
+            order.stated_number = number
+        if not by_person and number == order.stated_number:
+            order.stated_number = None
         order.numbers.add(number)
         if any(number in other.numbers and other.site == order.site and other is not order
                for other in self.orders.values()):  # fmt: skip
@@ -400,9 +429,11 @@ class OrderModel:
         self._judge(order)
         if decision == "expire_now" and order.is_active:
             self._turn_stale(order)
-        elif decision == "requeue" and order.status is S.STALE:
-            order.status = S.QUEUED
-            self.alerts.discard((AlertKind.TASK_STALE, task_id))
+        elif decision == "requeue" and (
+            order.status is S.STALE or (order.status is S.NEEDS_HUMAN and order.placement is Placement.IMPOSSIBLE)
+        ):
+            order.status, order.end = S.QUEUED, None
+            self.alerts -= {(AlertKind.TASK_STALE, task_id), (AlertKind.TASK_NEEDS_HUMAN, task_id)}
         elif decision == "withdraw" and order.status is S.QUEUED and order.leases:
             order.status = S.STALE
             self._alert(AlertKind.TASK_STALE, order)
@@ -411,18 +442,17 @@ class OrderModel:
         return order.status
 
     def resolve(
-        self, task_id: str, outcome: TaskStatus, state: OrderState | None, number: str | None
+        self, task_id: str, outcome: TaskStatus, state: OrderState | None, number: str | None, although: bool
     ) -> TaskStatus | Refused:
         order = self.orders.get(task_id)
         if order is None:
             return refused(Reason.TASK_NOT_FOUND)
         self._judge(order)
-        broken = set()
-        if order.status not in (S.STALE, S.NEEDS_HUMAN, S.FAILED) or order.status is outcome:
-            broken.add(Reason.STATUS_CONFLICT)
-        if number is not None and order.numbers and number not in order.numbers:
+        broken = self._a_statement_breaks(order, outcome, state, number)
+        impossible = order.placement_by_workers is Placement.IMPOSSIBLE
+        if outcome is S.SUCCEEDED and order.placement is Placement.IMPOSSIBLE and number is None and not although:
             broken.add(Reason.INVALID_FIELD)
-        if outcome is S.FAILED and order.placement is not Placement.IMPOSSIBLE:
+        if outcome is S.FAILED and not impossible:
             clicking = [lease for lease in order.leases if lease.may_have_clicked] or order.leases
             if clicking and self.now < order.settled(clicking):
                 broken.add(Reason.PERMIT_NOT_SETTLED)
@@ -430,22 +460,59 @@ class OrderModel:
             return refused(*broken)
         if state is None and number is not None:
             state = OrderState.ORDERED if order.latest in (None, *NOTHING_PLACED) else order.latest
-        if state is not None:
-            self._state(order, state, number)
-        order.status = outcome
-        order.known |= outcome is S.SUCCEEDED or state not in (None, *NOTHING_PLACED)
+        placed = outcome is S.SUCCEEDED or state not in (None, *NOTHING_PLACED)
+        self._state(order, state, number, placed=placed)
+        order.status, order.resolved, order.stated = outcome, True, placed
+        self._note_number(order, number, by_person=True)
         self.alerts = {(kind, subject) for kind, subject in self.alerts if subject != task_id}
-        self._note_number(order, number)
         return outcome
 
-    def _state(self, order: Order, state: OrderState, number: str | None) -> None:
-        """The person's statement stands where reports are and changes none of them."""
+    def _a_statement_breaks(
+        self, order: Order, outcome: TaskStatus, state: OrderState | None, number: str | None
+    ) -> set[Reason]:
+        broken = set()
+        if order.status not in (S.STALE, S.NEEDS_HUMAN, S.FAILED) and not order.resolved:
+            broken.add(Reason.STATUS_CONFLICT)
+        if order.status is outcome and not order.resolved and order.placement is Placement.IMPOSSIBLE:
+            broken.add(Reason.STATUS_CONFLICT)
+        nothing_new = state in (None, order.latest) and number in (None, *order.numbers)
+        if order.status is outcome and order.resolved and nothing_new:
+            broken.add(Reason.STATUS_CONFLICT)
+        of_workers = order.numbers - {order.stated_number}
+        if number is not None and of_workers and number not in of_workers:
+            broken.add(Reason.INVALID_FIELD)
+        return broken
+
+    def _state(self, order: Order, state: OrderState | None, number: str | None, *, placed: bool) -> None:
+        """A person's statement stands where reports are and changes none of them, only what a person had stated."""
+        stated = order.stated_number
+        if stated is not None and stated != number and (number is not None or not placed):
+            self._take_back(order, stated)
+        if state is None and placed:
+            return
+        for taken_back in order.stated_rows:
+            del order.rows[taken_back]
+        order.stated_rows.clear()
+        if state is None:
+            order.latest = order.latest_of_workers if order.resolved else order.latest
+            return
         if state not in order.rows:
             order.rows[state] = {"detail": f"stated by a person: {REASON}"}
             order.ages[state] = (len(order.leases), order.latest_age[1])
-        if number is not None:
-            order.rows[state].setdefault("site_order_id", number)
+            order.stated_rows.add(state)
+        if (number or order.stated_number) is not None:
+            order.rows[state].setdefault("site_order_id", number or order.stated_number)
         order.latest = state
+
+    def _take_back(self, order: Order, number: str) -> None:
+        order.stated_number = None
+        order.numbers.discard(number)
+        for row in order.rows.values():
+            if row.get("site_order_id") == number:
+                del row["site_order_id"]
+        others = [o for o in self.orders.values() if o is not order and o.site == order.site and number in o.numbers]
+        if len(others) == 1:
+            self.alerts.discard((AlertKind.SITE_ORDER_ID_CONFLICT, f"{order.site}/{number}"))
 
     def pause(self, site: str) -> frozenset[str]:
         self.paused.add(site)

@@ -80,6 +80,7 @@ class Given:
     known_state: OrderState | None
     intent_json: str
     other_numbers: frozenset[str]
+    others_incomplete: bool
     token: str = field(default="", compare=False)
 
 
@@ -151,7 +152,7 @@ class Orders(Protocol):
         ...
 
     def resolve(
-        self, task_id: str, outcome: TaskStatus, state: OrderState | None, number: str | None
+        self, task_id: str, outcome: TaskStatus, state: OrderState | None, number: str | None, although: bool
     ) -> TaskStatus | Refused: ...
     def pause(self, site: str) -> frozenset[str]:
         """Answer the sites that are paused then, "" for all."""

@@ -115,9 +115,9 @@ class OrdersInUseCases:
         return _status(self._run(DECISIONS[decision], task_id, REASON, PERSON))
 
     def resolve(
-        self, task_id: str, outcome: TaskStatus, state: OrderState | None, number: str | None
+        self, task_id: str, outcome: TaskStatus, state: OrderState | None, number: str | None, although: bool
     ) -> TaskStatus | Refused:
-        resolution = Resolution(task_id, REASON, outcome, state, number)
+        resolution = Resolution(task_id, REASON, outcome, state, number, although)
         return _status(self._run(resolve, self._book.policy, resolution, PERSON))
 
     def pause(self, site: str) -> frozenset[str]:
@@ -182,8 +182,10 @@ def _status(told: TaskDetail | Refusal) -> TaskStatus | Refused:
 
 
 def _given(lease: Lease) -> Given:
-    numbers = frozenset(lease.other_site_order_ids)
-    return Given(lease.task_id, lease.lease_count, lease.known_state, lease.intent_json, numbers, lease.token)
+    numbers, incomplete = frozenset(lease.others.site_order_ids), lease.others.incomplete
+    return Given(
+        lease.task_id, lease.lease_count, lease.known_state, lease.intent_json, numbers, incomplete, lease.token
+    )
 
 
 def _seen(detail: TaskDetail) -> Seen:

@@ -95,10 +95,10 @@ class OrdersOverGrpc:
                 return self._task_status(_task(person.ExpireOrder(operations_pb2.ExpireOrderRequest(**asked))))
 
     def resolve(
-        self, task_id: str, outcome: TaskStatus, state: OrderState | None, number: str | None
+        self, task_id: str, outcome: TaskStatus, state: OrderState | None, number: str | None, although: bool
     ) -> TaskStatus | Refused:
         request = operations_pb2.ResolveOrderRequest(
-            task_id=task_id, reason=REASON, outcome=_number(outcome), site_order_id=number
+            task_id=task_id, reason=REASON, outcome=_number(outcome), site_order_id=number, although_impossible=although
         )
         if state is not None:
             request.state = state_number(state)
@@ -173,6 +173,7 @@ def _given(lease: order_leases_pb2.Lease) -> Given:
         _state(lease.known_state),
         lease.intent_json,
         frozenset(lease.other_site_order_ids),
+        lease.other_site_order_ids_truncated,
         lease.lease_token,
     )
 

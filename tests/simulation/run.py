@@ -240,7 +240,7 @@ class _World:
             broken(f"{task_id}: an acknowledged submit is lost")
         for task_id, task in tasks.items():
             orders = self.auditor.orders.get(task_id, [])
-            if orders and not task["order_known"]:
+            if orders and not (task["order_known"] or task["order_stated"]):
                 broken(f"{task_id}: the shop has order {orders[0].number}, the gateway knows of none")
             if not orders and task["order_known"]:
                 broken(f"{task_id}: the gateway knows of an order, the shop has none")

@@ -59,6 +59,7 @@ class ScriptedGateway(OrderLeaseServiceServicer):
     ttl: float = 60.0
     ack_within: float = 30.0
     permit_ttl: float = 30.0
+    others: pb.OtherOrders | None = field(default_factory=pb.OtherOrders)
     leases: asyncio.Queue[pb.Lease] = field(default_factory=asyncio.Queue)
     reclaimable: dict[str, pb.Lease] = field(default_factory=dict)
     script: dict[str, list[Refusal | None]] = field(default_factory=dict)
@@ -155,7 +156,10 @@ class ScriptedGateway(OrderLeaseServiceServicer):
     ) -> pb.RenewLeaseResponse:
         await self._called("RenewLease", request, context)
         return pb.RenewLeaseResponse(
-            task_id=request.task_id, lease_ttl=to_duration(self.ttl), lease_age=to_duration(len(self.calls))
+            task_id=request.task_id,
+            lease_ttl=to_duration(self.ttl),
+            lease_age=to_duration(len(self.calls)),
+            other_orders=self.others if request.with_other_orders else None,
         )
 
     async def ReportOrder(  # noqa: N802

@@ -91,6 +91,37 @@ async def test_a_recovered_task_leaves_out_orders_of_other_tasks(bench: Bench) -
     assert await bench.ordered() == 1
 
 
+async def test_a_number_that_the_gateway_learnt_after_the_lease_is_left_out(bench: Bench) -> None:
+    number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
+    bench.gateway.others = pb.OtherOrders(site_order_ids=[number])
+    end = await bench.execute(lease_count=2)
+    assert end.site_order_id not in ("", number)
+    asked = [request.with_other_orders for request in bench.gateway.requests("RenewLease")]  # type: ignore[attr-defined]
+    assert asked.count(True) == 1
+    assert await bench.ordered() == 1
+
+
+@pytest.mark.parametrize("others", [pb.OtherOrders(incomplete=True), None], ids=["incomplete", "not told"])
+async def test_a_match_proves_nothing_while_it_may_be_another_tasks(
+    bench: Bench, others: pb.OtherOrders | None
+) -> None:
+    number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
+    bench.gateway.others = others
+    end = await bench.execute(lease_count=2)
+    assert (end.terminal_status, end.site_order_id) == (NEEDS_HUMAN, "")
+    assert f"order {number} may belong to another task" in end.detail
+    assert await bench.ordered() == 0
+
+
+async def test_a_lost_click_of_a_first_run_is_not_told_with_an_order_that_may_be_anothers(bench: Bench) -> None:
+    number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
+    bench.gateway.others = pb.OtherOrders(incomplete=True)
+    await bench.shop.control.arm("reset", "submit")
+    end = await bench.execute()
+    assert (end.terminal_status, end.state, end.site_order_id) == (NEEDS_HUMAN, orders_pb2.ORDER_STATE_IN_CART, "")
+    assert f"order {number} may belong to another task" in end.detail
+
+
 async def test_orders_that_only_the_journal_knows_for_other_tasks_are_left_out_too(bench: Bench) -> None:
     async with bench.worker():
         bench.gateway.offer("po-1", bench.intent())

@@ -25,6 +25,7 @@ from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
 from worker.cli import app
 
+WHY = ("--reason", "its worker died")
 COMMAND = str(Path(sys.executable).with_name("order-worker"))
 
 
@@ -141,27 +142,31 @@ async def test_reclaim_shows_what_comes_of_it_and_says_it_in_its_exit_code(bench
     bench.gateway.reclaimable["po-8"] = bench.gateway.lease("po-8", '{"items": []}', lease_count=2)
     async with running(bench):
         await bench.gateway.called("LeaseOrders")
-        code, output, _ = await call(bench, "reclaim", "po-9")
+        code, output, _ = await call(bench, "reclaim", "po-9", *WHY)
         assert code == Exit.NEEDS_HUMAN
         assert "verified: not ordered" in output
         assert "needs_human, ordered" in output
-        code, output, _ = await call(bench, "reclaim", "po-8")
+        code, output, _ = await call(bench, "reclaim", "po-8", *WHY)
         assert code == Exit.NEEDS_HUMAN
         assert "before" not in output
-        _, output, _ = await call(bench, "reclaim", "po-8")
+        _, output, _ = await call(bench, "reclaim", "po-8", *WHY)
         assert "request 2 ran before: done; needs_human, created: malformed intent" in output
-        code, output, _ = await call(bench, "reclaim", "po-404")
+        code, output, _ = await call(bench, "reclaim", "po-404", *WHY)
         assert code == Exit.REFUSED
         assert "TASK_NOT_FOUND" in output
 
-    code, _, errors = await call(bench, "reclaim", "po-7", "--wait", "0.1")
+    code, _, errors = await call(bench, "reclaim", "po-7", *WHY, "--wait", "0.1")
     assert code == Exit.STILL_WAITING
     assert "no worker runs on this journal; the request waits until one is started" in errors
     assert "request 5 is waiting after 0.1 s, and stays open" in errors
-    assert "request 5 was filed before and is still open" in (await call(bench, "reclaim", "po-7", "--wait", "0"))[1]
+    assert (
+        "request 5 was filed before and is still open" in (await call(bench, "reclaim", "po-7", *WHY, "--wait", "0"))[1]
+    )
 
 
-@pytest.mark.parametrize("words", [("reclaim", "po-1"), ("journal", "show", "po-1"), ("evidence", "list", "po-1")])
+@pytest.mark.parametrize(
+    "words", [("reclaim", "po-1", *WHY), ("journal", "show", "po-1"), ("evidence", "list", "po-1")]
+)
 async def test_a_look_from_the_wrong_folder_says_where_it_looked(bench: Bench, words: tuple[str, ...]) -> None:
     code, output, errors = await call(bench, *words, RAKUTEN_TRADING_DB_PATH="data/trading.db")
     assert (code, output) == (Exit.DATABASE, "")

@@ -27,7 +27,9 @@ class Renewals:
         self.failures: list[Exception] = []
         self.during: Callable[[], Awaitable[None]] | None = None
 
-    async def renew(self, task_id: str, lease_token: str, *, seconds: float) -> pb.RenewLeaseResponse:
+    async def renew(
+        self, task_id: str, lease_token: str, *, seconds: float, with_other_orders: bool = False
+    ) -> pb.RenewLeaseResponse:
         assert (task_id, lease_token) == ("po-1", "token")
         assert seconds > 0
         self.count += 1

@@ -28,9 +28,11 @@ class Reports:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, int, str]] = []
+        self.requests: list[pb.ReportOrderRequest] = []
         self.failures: dict[str, list[GatewayError]] = {}
 
     async def report(self, request: pb.ReportOrderRequest) -> pb.ReportOrderResponse:
+        self.requests.append(request)
         failures = self.failures.get(request.task_id)
         if failures:
             raise failures.pop(0)
@@ -115,8 +117,70 @@ async def test_a_report_that_the_gateway_kept_late_is_not_sent_again(
     ]
     await happen(journal, "po-1", OrderState.CREATED, OrderState.IN_CART, OrderState.ORDERED)
     assert await outbox.deliver("po-1", patience=10)
-    assert [sequence for _, sequence, _ in reports.told] == [3]
-    assert await outcomes(journal, "po-1") == [Outcome.RECORDED_LATE, Outcome.REFUSED, Outcome.ACCEPTED]
+    assert [sequence for _, sequence, _ in reports.told] == [2, 3]
+    assert await outcomes(journal, "po-1") == [Outcome.RECORDED_LATE, Outcome.ACCEPTED, Outcome.ACCEPTED]
+
+
+INVALID = errors_pb2.ERROR_REASON_INVALID_FIELD
+PLACED = Happening(
+    "paid", OrderState.PAID, OrderStatus.SUCCEEDED, "po-1/05-payment", "250-1", 1_080, None, "all well", 7
+)
+
+
+def left_in(request: pb.ReportOrderRequest) -> list[str]:
+    """The facts that a report still brings."""
+    facts = ("site_order_id", "payable_yen", "pay_deadline", "evidence_ref", "error_code")
+    return [name for name in facts if request.HasField(name)]
+
+
+async def test_a_report_that_is_refused_as_invalid_comes_without_what_was_named(
+    journal: Journal, reports: Reports, outbox: Outbox
+) -> None:
+    reports.failures["po-1"] = [Refused("a bad number", reason=INVALID, fields=("site_order_id",))]
+    await journal.record("po-1", PLACED)
+    assert await outbox.deliver("po-1", patience=10)
+    _, again = reports.requests
+    assert left_in(again) == ["payable_yen", "evidence_ref", "error_code"]
+    assert again.detail.startswith("all well [the gateway refused this report as it was (INVALID_FIELD); left out: ")
+    assert "site_order_id '250-1'" in again.detail
+    assert (again.state, again.terminal, again.terminal_status) == (5, True, 4)
+    assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED]
+
+
+@pytest.mark.parametrize(
+    "reason", [INVALID, errors_pb2.ERROR_REASON_TOO_LARGE, errors_pb2.ERROR_REASON_STATUS_CONFLICT, 999]
+)
+async def test_a_report_that_is_refused_for_good_comes_with_nothing_left_to_refuse(
+    journal: Journal, reports: Reports, outbox: Outbox, reason: int
+) -> None:
+    refusal = Refused("no", reason=errors_pb2.ErrorReason.ValueType(reason), fields=("detail",))
+    reports.failures["po-1"] = [refusal, refusal]
+    await journal.record("po-1", PLACED)
+    assert await outbox.deliver("po-1", patience=10)
+    named, bare = reports.requests[1:]
+    assert "all well [" not in named.detail
+    assert left_in(bare) == []
+    assert bare.detail.isascii()
+    for fact in ("site_order_id '250-1'", "payable_yen 1080", "evidence_ref 'po-1/05-payment'", "detail 'all well'"):
+        assert fact in bare.detail
+    assert (bare.sequence, bare.state, bare.terminal_status) == (1, 5, 4)
+    assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED]
+
+
+async def test_a_report_that_is_refused_in_every_form_waits_and_is_told_once(
+    journal: Journal, reports: Reports, outbox: Outbox, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    reports.failures["po-1"] = [Refused("the worker's name", reason=INVALID, fields=("worker_id",))] * 4
+    await journal.record("po-1", PLACED)
+    assert not await outbox.deliver("po-1", patience=0.05)
+    await clock.advance(61)
+    assert await outcomes(journal, "po-1") == [None]
+    (told,) = [record.message for record in caplog.records if record.levelno == logging.ERROR]
+    assert "in no form, not even without details (INVALID_FIELD: the worker's name). It waits" in told
+    await clock.advance(61)
+    assert await outbox.deliver("po-1", patience=10)
+    assert left_in(reports.requests[-1]) == ["site_order_id", "payable_yen", "evidence_ref", "error_code"]
+    assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED]
 
 
 async def test_a_wrong_token_is_no_reason_to_drop_a_report(

@@ -6,10 +6,11 @@ import pytest
 
 from worker.items import Overlap, difference, overlap
 from worker.site.seam import Item, ListedItem, ListedOrder, OrderList
-from worker.verification import Verdict, judge
+from worker.verification import OtherTasks, Verdict, judge
 
 URL = "https://item.example/shop/tea/"
 OTHER = "https://item.example/shop/cup/"
+NO_OTHERS = OtherTasks(frozenset())
 WANTED = (Item(URL, 2, "green"), Item(OTHER))
 
 
@@ -48,13 +49,13 @@ FOREIGN = order("7", ("https://item.example/shop/pot/", 1, None))
     ],
 )
 def test_a_list_is_judged_by_the_table(found: OrderList, verdict: int, number: str | None) -> None:
-    judgement = judge(found, WANTED, others=set(), others_truncated=False)
+    judgement = judge(found, WANTED, NO_OTHERS)
     assert (judgement.verdict, judgement.order_number) == (verdict, number)
 
 
 def test_orders_of_other_tasks_are_left_out() -> None:
-    assert judge(listed(MATCH), WANTED, others={"1"}, others_truncated=False).verdict == Verdict.VERDICT_NOT_ORDERED
-    assert judge(listed(MATCH, BARE), WANTED, others={"1"}, others_truncated=False).order_number == "2"
+    assert judge(listed(MATCH), WANTED, OtherTasks(frozenset("1"))).verdict == Verdict.VERDICT_NOT_ORDERED
+    assert judge(listed(MATCH, BARE), WANTED, OtherTasks(frozenset("1"))).order_number == "2"
 
 
 def test_numbers_of_other_tasks_count_whole() -> None:
@@ -65,8 +66,11 @@ def test_numbers_of_other_tasks_count_whole() -> None:
 
 
 def test_a_match_proves_nothing_where_not_all_numbers_of_other_tasks_are_known() -> None:
-    assert judge(listed(MATCH), WANTED, others=set(), others_truncated=True).verdict == Verdict.VERDICT_UNKNOWN
-    assert judge(listed(), WANTED, others=set(), others_truncated=True).verdict == Verdict.VERDICT_NOT_ORDERED
+    doubtful = OtherTasks(frozenset(), "another task may have an order")
+    found = judge(listed(MATCH), WANTED, doubtful)
+    assert (found.verdict, found.order_number) == (Verdict.VERDICT_UNKNOWN, None)
+    assert found.why == "order 1 may belong to another task: another task may have an order"
+    assert judge(listed(), WANTED, doubtful).verdict == Verdict.VERDICT_NOT_ORDERED
 
 
 def test_what_the_list_does_not_show_agrees_and_what_it_shows_must() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from ordergateway.v1 import order_leases_pb2 as pb
 
 from worker.clock import Clock, from_utc_text, utc_text
+from worker.journal.carryable import carryable
 from worker.journal.database import (
     Connection,
     ConnectionFactory,
@@ -31,6 +32,7 @@ from worker.journal.records import (
     Wish,
     WishStatus,
 )
+from worker.journal.rows import append_transition, find_order, first_row, known_order
 from worker.wire import from_timestamp
 
 
@@ -115,8 +117,8 @@ class Journal:
         now = utc_text(self._clock.now())
 
         async def work(connection: Connection) -> Taken | None:
-            before = await _order(connection, lease.task_id)
-            if await _first(connection, "SELECT 1 FROM leases WHERE lease_token = ?", (lease.lease_token,)):
+            before = await find_order(connection, lease.task_id)
+            if await first_row(connection, "SELECT 1 FROM leases WHERE lease_token = ?", (lease.lease_token,)):
                 return None
             if before is None:
                 created = utc_text(from_timestamp(lease.task_created_at))
@@ -134,8 +136,8 @@ class Journal:
                 "INSERT INTO leases (lease_token, task_id, lease_count, taken_at) VALUES (?, ?, ?, ?)",
                 (lease.lease_token, lease.task_id, lease.lease_count, now),
             )
-            order = await _known_order(connection, lease.task_id)
-            await _append(connection, now, before, order, "leased", None, f"lease {lease.lease_count}")
+            order = await known_order(connection, lease.task_id)
+            await append_transition(connection, now, before, order, "leased", None, f"lease {lease.lease_count}")
             return Taken(order=order, known=before is not None)
 
         return await self._database.write(work)
@@ -168,13 +170,13 @@ class Journal:
         )
         return [Order.from_row(row) for row in rows]
 
-    async def site_order_ids_of_others(self, task_id: str, site: str) -> set[str]:
+    async def site_order_ids_of_others(self, task_id: str, site: str) -> frozenset[str]:
         """Order numbers that this journal knows for other tasks of the site."""
         rows = await self._database.rows(
             "SELECT site_order_id FROM orders WHERE site = ? AND task_id <> ? AND site_order_id IS NOT NULL",
             (site, task_id),
         )
-        return {str(row["site_order_id"]) for row in rows}
+        return frozenset(str(row["site_order_id"]) for row in rows)
 
     async def note_deadline_alert(self, task_id: str) -> bool:
         """True the first time: a payment deadline is told once."""
@@ -195,11 +197,15 @@ class Journal:
     # What happens to an order
 
     async def record(self, task_id: str, happening: Happening) -> int:
-        """Writes what happened together with its report; returns the report's sequence."""
+        """Writes what happened together with its report; returns the report's sequence.
+
+        What a report cannot carry is left out, and described in its words.
+        """
+        happening = carryable(happening)
         now = utc_text(self._clock.now())
 
         async def work(connection: Connection) -> int:
-            before = await _known_order(connection, task_id)
+            before = await known_order(connection, task_id)
             status = happening.status if before.status is OrderStatus.OPEN else before.status
             deadline = None if happening.pay_deadline is None else utc_text(happening.pay_deadline)
             facts = (
@@ -218,8 +224,10 @@ class Journal:
                 " ended_at = CASE WHEN ? = 'open' THEN NULL ELSE coalesce(ended_at, ?) END WHERE task_id = ?",
                 (happening.state, status, *facts, now, status, now, task_id),
             )
-            order = await _known_order(connection, task_id)
-            await _append(connection, now, before, order, happening.event, happening.evidence_ref, happening.detail)
+            order = await known_order(connection, task_id)
+            await append_transition(
+                connection, now, before, order, happening.event, happening.evidence_ref, happening.detail
+            )
             terminal = None if happening.status is OrderStatus.OPEN else happening.status
             cursor = await connection.execute(
                 "INSERT INTO outbox (task_id, lease_token, state, site_order_id, payable_yen, pay_deadline,"
@@ -231,13 +239,32 @@ class Journal:
 
         return await self._database.write(work)
 
+    async def begin_again(self, task_id: str) -> Order:
+        """Opens an order that ended as needs_human with nothing clicked; returns it. Raises sqlite3.IntegrityError for
+        any other.
+        """
+        now = utc_text(self._clock.now())
+
+        async def work(connection: Connection) -> Order:
+            before = await known_order(connection, task_id)
+            await connection.execute(
+                "UPDATE orders SET status = 'open', ended_at = NULL, detail = '', error_code = NULL, updated_at = ?"
+                " WHERE task_id = ?",
+                (now, task_id),
+            )
+            order = await known_order(connection, task_id)
+            await append_transition(connection, now, before, order, "begun again", None, "put back into the queue")
+            return order
+
+        return await self._database.write(work)
+
     async def note(self, task_id: str, event: str, detail: str) -> None:
         """Appends to an order's history without changing or reporting anything."""
         now = utc_text(self._clock.now())
 
         async def work(connection: Connection) -> None:
-            order = await _known_order(connection, task_id)
-            await _append(connection, now, order, order, event, None, detail)
+            order = await known_order(connection, task_id)
+            await append_transition(connection, now, order, order, event, None, detail)
 
         await self._database.write(work)
 
@@ -264,9 +291,9 @@ class Journal:
         now = utc_text(self._clock.now())
 
         async def work(connection: Connection) -> None:
-            order = await _known_order(connection, task_id)
+            order = await known_order(connection, task_id)
             await connection.execute(insert, (*values, now))
-            await _append(connection, now, order, order, event, None, "")
+            await append_transition(connection, now, order, order, event, None, "")
 
         try:
             await self._database.write(work)
@@ -346,12 +373,12 @@ class Journal:
 
     # Wishes to reclaim
 
-    async def file_wish(self, task_id: str) -> int:
+    async def file_wish(self, task_id: str, *, requested_by: str = "", reason: str = "") -> int:
         """Files a wish, or answers the open one for the same task; returns its number."""
         now = utc_text(self._clock.now())
 
         async def work(connection: Connection) -> int:
-            open_wish = await _first(
+            open_wish = await first_row(
                 connection,
                 "SELECT id FROM reclaim_wishes WHERE task_id = ? AND status IN ('waiting', 'taken')",
                 (task_id,),
@@ -359,8 +386,9 @@ class Journal:
             if open_wish:
                 return int(open_wish["id"])
             cursor = await connection.execute(
-                "INSERT INTO reclaim_wishes (task_id, filed_at, status, updated_at) VALUES (?, ?, 'waiting', ?)",
-                (task_id, now, now),
+                "INSERT INTO reclaim_wishes (task_id, filed_at, status, updated_at, requested_by, reason)"
+                " VALUES (?, ?, 'waiting', ?, ?, ?)",
+                (task_id, now, now, requested_by, reason),
             )
             return cursor.lastrowid or 0
 
@@ -369,19 +397,19 @@ class Journal:
     async def wish(self, number: int) -> Wish | None:
         """A wish."""
         row = await self._database.row("SELECT * FROM reclaim_wishes WHERE id = ?", (number,))
-        return None if row is None else _wish(row)
+        return None if row is None else Wish.from_row(row)
 
     async def last_wish(self, task_id: str) -> Wish | None:
         """The newest wish for a task."""
         row = await self._database.row(
             "SELECT * FROM reclaim_wishes WHERE task_id = ? ORDER BY id DESC LIMIT 1", (task_id,)
         )
-        return None if row is None else _wish(row)
+        return None if row is None else Wish.from_row(row)
 
     async def next_wish(self) -> Wish | None:
         """The oldest wish that waits."""
         row = await self._database.row("SELECT * FROM reclaim_wishes WHERE status = 'waiting' ORDER BY id LIMIT 1")
-        return None if row is None else _wish(row)
+        return None if row is None else Wish.from_row(row)
 
     async def move_wish(self, number: int, status: WishStatus, note: str) -> None:
         """Notes where a wish stands."""
@@ -402,49 +430,3 @@ class Journal:
             return (await connection.execute(sql, parameters)).rowcount
 
         return await self._database.write(work)
-
-
-async def _first(connection: Connection, sql: str, parameters: Iterable[Any]) -> sqlite3.Row | None:
-    return await (await connection.execute(sql, parameters)).fetchone()
-
-
-async def _order(connection: Connection, task_id: str) -> Order | None:
-    row = await _first(connection, "SELECT * FROM orders WHERE task_id = ?", (task_id,))
-    return None if row is None else Order.from_row(row)
-
-
-async def _known_order(connection: Connection, task_id: str) -> Order:
-    order = await _order(connection, task_id)
-    if order is None:
-        raise LookupError(f"the journal does not know the task {task_id}")
-    return order
-
-
-async def _append(
-    connection: Connection,
-    now: str,
-    before: Order | None,
-    after: Order,
-    event: str,
-    evidence_ref: str | None,
-    detail: str,
-) -> None:
-    await connection.execute(
-        "INSERT INTO transitions (task_id, at, event, from_state, to_state, from_status, to_status, evidence_ref,"
-        " detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            after.task_id,
-            now,
-            event,
-            before and before.state,
-            after.state,
-            before and before.status,
-            after.status,
-            evidence_ref,
-            detail,
-        ),
-    )
-
-
-def _wish(row: sqlite3.Row) -> Wish:
-    return Wish(id=row["id"], task_id=row["task_id"], status=WishStatus(row["status"]), note=row["note"])

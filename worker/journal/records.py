@@ -19,7 +19,7 @@ class OrderStatus(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What the gateway made of a report."""
+    """What the gateway made of a report. `refused` stands in old journals alone: such a report is sent again now."""
 
     ACCEPTED = "accepted"
     RECORDED_LATE = "recorded_late"
@@ -170,12 +170,26 @@ class EvidenceFile:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A person's wish that a stale task be taken again; `note` says what came of it so far."""
+    """A person's wish that a stale task be taken again, and why; `note` says what came of it so far."""
 
     id: int
     task_id: str
     status: WishStatus
     note: str
+    requested_by: str
+    reason: str
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> "Wish":
+        """Reads a row of `reclaim_wishes`."""
+        return cls(
+            id=row["id"],
+            task_id=row["task_id"],
+            status=WishStatus(row["status"]),
+            note=row["note"],
+            requested_by=row["requested_by"],
+            reason=row["reason"],
+        )
 
 
 def _moment(text: str | None) -> datetime | None:

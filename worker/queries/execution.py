@@ -20,6 +20,7 @@ import httpx
 from ordergateway.v1 import query_leases_pb2 as pb
 
 from worker.account import AccountLocks
+from worker.journal.carryable import MAX_ERROR_CODE, carryable_text
 from worker.queries.gateway import Outcome
 from worker.queries.kinds import MalformedParamsError, parse_query
 from worker.queries.size import ResultTooLargeError, to_text
@@ -82,4 +83,6 @@ class Reader:
 
 
 def _failed(code: int, message: str) -> Outcome:
-    return Outcome(code=code, message=message.replace("\0", " ")[:MAX_MESSAGE] or f"error {code}")
+    """An error that the contract can carry, whatever code and words a site's adapter gave it."""
+    told = FAULT if not 0 <= code <= MAX_ERROR_CODE else code
+    return Outcome(code=told, message=carryable_text(message, MAX_MESSAGE).strip() or f"error {code}")

@@ -7,15 +7,19 @@ fields do not hold.
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ordergateway.v1 import account_queries_pb2
 
 from worker.clock import utc_text
+from worker.journal.carryable import carryable_text
 from worker.site.seam import ListedOrder, OrderDetail, OrderList, Site
 
 MOST_PAGES = 20
 MAX_NUMBER = 128
+MAX_TEXT = 4_000
+
+T = TypeVar("T")
 
 Result: TypeAlias = dict[str, Any]
 
@@ -99,14 +103,24 @@ def _list_result(asked: ListOrders, listed: OrderList) -> Result:
 
 def _listed_order(order: ListedOrder) -> Result:
     return {
-        "order_number": order.order_number,
+        "order_number": _carried(order.order_number),
         "order_date": None if order.order_date is None else utc_text(order.order_date),
-        "shop_id": order.shop_id,
-        "shop_name": order.shop_name,
+        "shop_id": _carried(order.shop_id),
+        "shop_name": _carried(order.shop_name),
         "items": [
-            {"item_id": item.item_id, "item_name": item.item_name, "item_url": item.item_url} for item in order.items
+            {
+                "item_id": _carried(item.item_id),
+                "item_name": _carried(item.item_name),
+                "item_url": _carried(item.item_url),
+            }
+            for item in order.items
         ],
     }
+
+
+def _carried(value: T) -> T | str:
+    """A text in a form that the contract's JSON takes; the raw data beside it goes if it holds what is not."""
+    return carryable_text(value, MAX_TEXT) if isinstance(value, str) else value
 
 
 def _detail_result(detail: OrderDetail) -> Result:
@@ -114,8 +128,8 @@ def _detail_result(detail: OrderDetail) -> Result:
         "kind": "order_detail",
         "order_number": detail.order_number,
         "found": detail.found,
-        "stage_label": detail.stage_label,
-        "delivery_status": detail.delivery_status,
+        "stage_label": _carried(detail.stage_label),
+        "delivery_status": _carried(detail.delivery_status),
         "order_state": None if detail.order_state is None else detail.order_state.value,
         "raw": detail.raw,
         "raw_available": detail.raw is not None,

@@ -16,7 +16,7 @@ from worker.backoff import Backoff
 from worker.bounds import LEASE_TTL, TURN
 from worker.clock import Clock, Entropy
 from worker.gateway_port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreachable
-from worker.queries.execution import TOO_LARGE, Reader
+from worker.queries.execution import MAX_MESSAGE, TOO_LARGE, Reader
 from worker.queries.gateway import Outcome, QueryLeases
 from worker.wire import to_seconds
 
@@ -148,7 +148,7 @@ class QueryLoop:
                 await self._clock.sleep(delay)
             except Refused as refusal:
                 if refusal.reason in _RESULT_NOT_TAKEN and outcome.succeeded:
-                    outcome = Outcome(code=TOO_LARGE, message=f"the gateway does not take the result: {refusal}"[:4000])
+                    outcome = Outcome(code=TOO_LARGE, message=f"the gateway does not take it: {refusal}"[:MAX_MESSAGE])
                     continue
                 level = logging.INFO if refusal.reason in _DROP else logging.ERROR
                 log.log(level, "a query's outcome is dropped (%s)", refusal.reason_name, extra=fields)

@@ -1,10 +1,13 @@
 """From the domain's values to the documented JSON shapes."""
 
-from typing import Any
+from typing import Any, Final
 
 from gateway.domain.json_writing import JsonText
-from gateway.domain.models import Health, Lease, Pause, Renewed, Reported, Submitted
+from gateway.domain.models import Health, Lease, OtherOrders, Pause, Renewed, Reported, Submitted
 from gateway.domain.task_document import task_document
+
+_FIELDS_HERE: Final = {"intent_json": "intent"}
+"""The contract's names of fields that have another one here."""
 
 
 def submitted_json(done: Submitted) -> dict[str, Any]:
@@ -14,6 +17,7 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
         "status": done.status,
         "created": done.created,
         "intent_matches": done.intent_matches,
+        "differs": [_FIELDS_HERE.get(name, name) for name in done.differs],
     }
 
 
@@ -27,6 +31,8 @@ def lease_json(lease: Lease) -> dict[str, Any]:
         "lease_count": lease.lease_count,
         "known_state": lease.known_state,
         "lease_token": lease.token,
+        "other_site_order_ids": lease.others.site_order_ids,
+        "other_site_order_ids_truncated": lease.others.incomplete,
     }
 
 
@@ -36,7 +42,14 @@ def renewed_json(renewed: Renewed) -> dict[str, Any]:
         "task_id": renewed.task_id,
         "lease_expires_at": renewed.lease_expires_at,
         "lease_count": renewed.lease_count,
+        **_others_json(renewed.others),
     }
+
+
+def _others_json(others: OtherOrders | None) -> dict[str, Any]:
+    if others is None:
+        return {}
+    return {"other_site_order_ids": others.site_order_ids, "other_site_order_ids_truncated": others.incomplete}
 
 
 def reported_json(done: Reported) -> dict[str, Any]:

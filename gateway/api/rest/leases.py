@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from gateway.api.admission import Admission
 from gateway.api.answers import accepted
+from gateway.api.requests import command
 from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
@@ -16,7 +17,7 @@ from gateway.api.rest.route import FacadeRoute, call_of
 from gateway.domain import fields
 from gateway.domain.models import Holder, LeaseRequest, NewReport, Policy, Via
 from gateway.domain.refusals import invalid
-from gateway.domain.states import ENDED
+from gateway.domain.states import ENDED, OrderState, TaskStatus
 from gateway.orders.hold import renew
 from gateway.orders.lease import reclaim
 from gateway.orders.report import report
@@ -86,7 +87,8 @@ def lease_routes(
             token=_token(told.lease_token),
             identity=call_of(request).identity.name,
         )
-        return success(convert.renewed_json(accepted(await store.write(renew, policy, holder))))
+        renewed = accepted(await store.write(renew, policy, holder, told.with_other_orders))
+        return success(convert.renewed_json(renewed))
 
     @router.post(
         "/{task_id}/report",
@@ -123,7 +125,9 @@ def lease_routes(
         checked = fields.key("task_id", task_id)
         told = body or models.Reclaim()
         wanted = lease_request(request, _one_worker(told.worker_id, worker_id), policy.sites)
-        return success(convert.lease_json(accepted(await store.write(reclaim, policy, checked, wanted, new_token()))))
+        by = command(told.requested_by or "", told.reason or "")
+        lease = accepted(await store.write(reclaim, policy, checked, wanted, new_token(), by))
+        return success(convert.lease_json(lease))
 
     return router
 
@@ -141,14 +145,15 @@ def _token(value: str | None) -> str | None:
 
 def _new_report(body: models.Report) -> NewReport:
     terminal = bool(body.terminal)
-    if body.terminal_status is not None and not terminal:
+    state, status = _state_and_end(body)
+    if status is not None and not terminal:
         raise invalid("terminal_status", "is given without terminal")
-    if body.terminal_status is not None and body.terminal_status not in ENDED:
+    if status is not None and status not in ENDED:
         raise invalid("terminal_status", "must be succeeded, failed or needs_human")
-    if body.state is None and not terminal:
+    if state is None and not terminal:
         raise invalid("state", "is required unless terminal is true")
     return NewReport(
-        state=body.state,
+        state=state,
         payable_yen=fields.integer("payable_yen", body.payable_yen, low=0, high=fields.MAX_YEN),
         pay_deadline=fields.utc_time("pay_deadline", body.pay_deadline),
         site_order_id=fields.site_order_id("site_order_id", body.site_order_id),
@@ -157,5 +162,18 @@ def _new_report(body: models.Report) -> NewReport:
         error_code=fields.integer("error_code", body.error_code, low=0, high=fields.MAX_ERROR_CODE),
         sequence=None,
         terminal=terminal,
-        terminal_status=body.terminal_status,
+        terminal_status=status,
     )
+
+
+def _state_and_end(body: models.Report) -> tuple[OrderState | None, TaskStatus | None]:
+    """Read the state, or how the task ends where that stands in its place: at the latest known state then."""
+    state, status = body.state, body.terminal_status
+    if not isinstance(state, models.EndWord):
+        return state, status
+    ended = TaskStatus(state)
+    if not body.terminal:
+        raise invalid("state", f"may say {state}, which is how a task ends, only where terminal is true")
+    if status not in (None, ended):
+        raise invalid("terminal_status", f"says {status}, while state says {ended}")
+    return None, ended

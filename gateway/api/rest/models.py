@@ -4,6 +4,7 @@ Types are checked strictly: "1" is no number and 1 no text. Limits of single fie
 the same as on every transport. Unknown fields are ignored.
 """
 
+from enum import StrEnum
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -89,6 +90,9 @@ class Submitted(BaseModel):
     status: TaskStatus
     created: bool = Field(description="False if the task existed; then nothing was changed.")
     intent_matches: bool = Field(description="False if the task existed with another intent; the first one stands.")
+    differs: list[str] = Field(
+        description="In which of `site`, `intent`, `callback_url` it differs from the task that existed."
+    )
 
 
 class Renew(StrictBody):
@@ -96,12 +100,33 @@ class Renew(StrictBody):
 
     worker_id: WorkerId | None = None
     lease_token: str | None = Field(None, description="Required if the lease came over gRPC; must match where given.")
+    with_other_orders: bool = Field(
+        False, description="True: the answer brings the order numbers of other tasks, as they are known now."
+    )
 
 
 class Reclaim(StrictBody):
-    """Who reclaims; may stand in the query instead."""
+    """Who reclaims; may stand in the query instead. And on whose command, for the history."""
 
     worker_id: WorkerId | None = None
+    requested_by: str | None = Field(None, description="Who gave the command, at most 128 characters.")
+    reason: str | None = Field(None, description="Why, at most 1,000 characters.")
+
+
+OtherNumbers = Annotated[
+    list[str],
+    Field(
+        description="Order numbers of the site's other tasks since a day before this one was filed, at most 1,000: "
+        "leave them out when looking for this task's order on the site."
+    ),
+]
+OtherNumbersTruncated = Annotated[
+    bool,
+    Field(
+        description="True if not all are known, because there were more, or another task may have an order whose "
+        "number nobody has told: then a match on the site proves nothing."
+    ),
+]
 
 
 class Renewed(BaseModel):
@@ -110,6 +135,18 @@ class Renewed(BaseModel):
     task_id: TaskId
     lease_expires_at: Time
     lease_count: int
+    other_site_order_ids: OtherNumbers | None = Field(None, description="Only with `with_other_orders`.")
+    other_site_order_ids_truncated: OtherNumbersTruncated | None = Field(
+        None, description="Only with `with_other_orders`."
+    )
+
+
+class EndWord(StrEnum):
+    """How a task ends; some write it where a terminal report's order state stands."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    NEEDS_HUMAN = "needs_human"
 
 
 class Report(StrictBody):
@@ -117,8 +154,10 @@ class Report(StrictBody):
 
     worker_id: WorkerId
     lease_token: str | None = Field(None, description="Required if the lease came over gRPC; must match where given.")
-    state: OrderState | None = Field(
-        None, strict=False, description="Optional only with `terminal`: the latest known state then, else `created`."
+    state: Annotated[OrderState, Field(strict=False)] | Annotated[EndWord, Field(strict=False)] | None = Field(
+        None,
+        description="Optional only with `terminal`: the latest known state then, else `created`. With `terminal` also "
+        "succeeded, failed or needs_human: the same as that `terminal_status` without a state.",
     )
     payable_yen: int | None = Field(None, description="Amount to pay, at least 0.", examples=[12800])
     pay_deadline: str | None = Field(
@@ -159,6 +198,8 @@ class Lease(BaseModel):
     lease_count: int = Field(description="Over 1: recovered. Look at the site's order list before anything else.")
     known_state: OrderState | None = Field(description="The latest reported state; null the first time.")
     lease_token: str = Field(description="Optional in later REST calls; shown nowhere else.")
+    other_site_order_ids: OtherNumbers
+    other_site_order_ids_truncated: OtherNumbersTruncated
 
 
 class ReportRow(BaseModel):

@@ -28,7 +28,8 @@ def query_json(query: Query, result_json: str | None = None) -> dict[str, Any]:
 
 def query_submitted_json(done: QuerySubmitted) -> dict[str, Any]:
     """Write what a submission came to."""
-    return {"query_id": done.query_id, "status": done.status, "created": done.created}
+    differs = ["params" if name == "params_json" else name for name in done.differs]
+    return {"query_id": done.query_id, "status": done.status, "created": done.created, "differs": differs}
 
 
 def query_lease_json(lease: QueryLease) -> dict[str, Any]:

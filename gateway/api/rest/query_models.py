@@ -45,6 +45,9 @@ class SubmittedQuery(BaseModel):
     query_id: QueryId
     status: QueryStatus
     created: bool = Field(description="False if the query existed; then nothing was changed.")
+    differs: list[str] = Field(
+        description="In which of `site`, `kind`, `params` it differs from the query that existed; the first ones stand."
+    )
 
 
 class QueryLease(BaseModel):

@@ -40,7 +40,10 @@ class AccountQueryService:
         )
         done = await self._store.write(submit_query, self._policy, wanted)
         return account_queries_pb2.SubmitQueryResponse(
-            query_id=done.query_id, status=query_convert.query_status_to(done.status), created=done.created
+            query_id=done.query_id,
+            status=query_convert.query_status_to(done.status),
+            created=done.created,
+            differs=done.differs,
         )
 
     async def get_query(

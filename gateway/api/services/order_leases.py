@@ -46,7 +46,7 @@ class OrderLeaseService:
     ) -> order_leases_pb2.RenewLeaseResponse:
         """Acknowledge and extend a lease."""
         holder = requests.holder(request, call.identity.name)
-        renewed = accepted(await self._store.write(renew, self._policy, holder))
+        renewed = accepted(await self._store.write(renew, self._policy, holder, request.with_other_orders))
         return convert.renewed_message(renewed, self._policy)
 
     async def report_order(
@@ -72,5 +72,6 @@ class OrderLeaseService:
         """Lease a stale task again."""
         task_id = fields.key("task_id", request.task_id)
         wanted = requests.reclaim_request(request, self._policy, call.identity.name)
-        lease = accepted(await self._store.write(reclaim, self._policy, task_id, wanted, self._new_token()))
+        command = requests.command(request.requested_by, request.reason)
+        lease = accepted(await self._store.write(reclaim, self._policy, task_id, wanted, self._new_token(), command))
         return order_leases_pb2.ReclaimOrderResponse(lease=convert.lease_message(lease, self._policy))

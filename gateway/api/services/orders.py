@@ -41,6 +41,7 @@ class OrderService:
             status=convert.task_status_to(done.status),
             created=done.created,
             intent_matches=done.intent_matches,
+            differs=done.differs,
         )
 
     async def get_order(self, request: orders_pb2.GetOrderRequest, call: Call) -> orders_pb2.GetOrderResponse:

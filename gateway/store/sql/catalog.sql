@@ -61,17 +61,16 @@ SELECT 'unknown_to_tasks', seen.site, seen.order_number, '', NULL, seen.order_st
 FROM catalog_orders AS seen
 WHERE seen.site = :site AND seen.order_number = :order_number
     AND NOT EXISTS (
-        SELECT 1 FROM reports JOIN tasks USING (task_id)
-        WHERE reports.site_order_id = seen.order_number AND tasks.site = seen.site
+        SELECT 1 FROM order_numbers AS told WHERE told.site = seen.site AND told.site_order_id = seen.order_number
     )
 ON CONFLICT (kind, site, order_number, task_id) DO UPDATE SET site_state = excluded.site_state;
 
 -- name: catalog_moved_on_add
 INSERT INTO catalog_discrepancies (kind, site, order_number, task_id, task_state, site_state, found_at)
-SELECT DISTINCT 'state_moved_on', seen.site, seen.order_number, tasks.task_id, tasks.latest_state, seen.order_state, :at
+SELECT 'state_moved_on', seen.site, seen.order_number, tasks.task_id, tasks.latest_state, seen.order_state, :at
 FROM catalog_orders AS seen
-JOIN reports ON reports.site_order_id = seen.order_number
-JOIN tasks ON tasks.task_id = reports.task_id AND tasks.site = seen.site
+JOIN order_numbers AS told ON told.site = seen.site AND told.site_order_id = seen.order_number
+JOIN tasks ON tasks.task_id = told.task_id
 JOIN order_state_ranks AS site_rank ON site_rank.state = seen.order_state
 JOIN order_state_ranks AS task_rank ON task_rank.state = tasks.latest_state
 WHERE seen.site = :site AND seen.order_number = :order_number AND site_rank.rank > task_rank.rank
@@ -80,14 +79,13 @@ SET task_state = excluded.task_state, site_state = excluded.site_state;
 
 -- name: catalog_missing_add
 INSERT INTO catalog_discrepancies (kind, site, order_number, task_id, task_state, site_state, found_at)
-SELECT DISTINCT 'missing_on_site', tasks.site, told.site_order_id, tasks.task_id, tasks.latest_state, seen.order_state,
-    :at
-FROM reports AS told
--- A cross join is made in the order written: from the reports of the window, not from all tasks of the site.
+SELECT 'missing_on_site', told.site, told.site_order_id, tasks.task_id, tasks.latest_state, seen.order_state, :at
+FROM order_numbers AS told
+-- A cross join is made in the order written: from the numbers of the window, not from all tasks of the site.
 CROSS JOIN tasks
-LEFT JOIN catalog_orders AS seen ON seen.site = tasks.site AND seen.order_number = told.site_order_id
-WHERE tasks.task_id = told.task_id AND told.site_order_id IS NOT NULL AND told.reported_at BETWEEN :since AND :until
-    AND tasks.site = :site AND tasks.created_at >= :since AND tasks.latest_state IS NOT 'cancelled'
+LEFT JOIN catalog_orders AS seen ON seen.site = told.site AND seen.order_number = told.site_order_id
+WHERE tasks.task_id = told.task_id AND told.site = :site AND told.told_at BETWEEN :since AND :until
+    AND tasks.created_at >= :since AND tasks.latest_state IS NOT 'cancelled'
     AND (seen.row IS NULL OR seen.last_seen_at < :at)
 ON CONFLICT (kind, site, order_number, task_id) DO NOTHING;
 
@@ -95,16 +93,20 @@ ON CONFLICT (kind, site, order_number, task_id) DO NOTHING;
 DELETE FROM catalog_discrepancies AS found
 WHERE CASE kind
     WHEN 'unknown_to_tasks' THEN EXISTS (
-        SELECT 1 FROM reports JOIN tasks USING (task_id)
-        WHERE reports.site_order_id = found.order_number AND tasks.site = found.site
+        SELECT 1 FROM order_numbers AS told WHERE told.site = found.site AND told.site_order_id = found.order_number
     )
-    WHEN 'missing_on_site' THEN EXISTS (
+    WHEN 'missing_on_site' THEN NOT EXISTS (
+        SELECT 1 FROM order_numbers AS told WHERE told.site = found.site AND told.site_order_id = found.order_number
+            AND told.task_id = found.task_id
+    ) OR EXISTS (
         SELECT 1 FROM catalog_orders AS seen
         WHERE seen.site = found.site AND seen.order_number = found.order_number AND seen.last_seen_at > found.found_at
     ) OR EXISTS (SELECT 1 FROM tasks WHERE tasks.task_id = found.task_id AND tasks.latest_state = 'cancelled')
     ELSE NOT EXISTS (
         SELECT 1 FROM catalog_orders AS seen
-        JOIN tasks ON tasks.task_id = found.task_id
+        JOIN order_numbers AS told ON told.site = seen.site AND told.site_order_id = seen.order_number
+            AND told.task_id = found.task_id
+        JOIN tasks ON tasks.task_id = told.task_id
         JOIN order_state_ranks AS site_rank ON site_rank.state = seen.order_state
         JOIN order_state_ranks AS task_rank ON task_rank.state = tasks.latest_state
         WHERE seen.site = found.site AND seen.order_number = found.order_number AND site_rank.rank > task_rank.rank

@@ -12,6 +12,9 @@ WHERE subject = :subject AND kind = :kind AND details_json = :details_json LIMIT
 -- name: event_last
 SELECT sequence, occurred_at FROM events ORDER BY sequence DESC LIMIT 1;
 
+-- name: restored_since
+SELECT sequence FROM events WHERE subject = '' AND kind = 'restore' AND occurred_at >= :since LIMIT 1;
+
 -- name: events_subjects_after
 -- The inner query keeps the planner on the sequence; for DISTINCT alone it would read the whole index by subject.
 SELECT DISTINCT subject FROM (

@@ -1,6 +1,8 @@
 -- name: task_requeue
-UPDATE tasks SET status = 'queued', queued_us = :elapsed_us, updated_at = :at
-WHERE task_id = :task_id AND status = 'stale';
+UPDATE tasks
+SET status = 'queued', queued_us = :elapsed_us, end_state = NULL, end_status = NULL, updated_at = :at
+WHERE task_id = :task_id
+    AND (status = 'stale' OR status = 'needs_human' AND may_have_clicked = 0 AND order_known = 0);
 
 -- name: task_withdraw
 UPDATE tasks SET status = 'stale', updated_at = :at
@@ -8,7 +10,7 @@ WHERE task_id = :task_id AND status = 'queued' AND lease_count > 0;
 
 -- name: task_resolve
 UPDATE tasks
-SET status = :outcome, latest_state = :latest_state, order_known = max(order_known, :order_known), updated_at = :at
+SET status = :outcome, latest_state = :latest_state, order_stated = :order_stated, resolved_at = :at, updated_at = :at
 WHERE task_id = :task_id AND status = :from_status;
 
 -- name: task_of_worker

@@ -252,22 +252,30 @@ class SubmitQueryResponse(_message.Message):
     QUERY_ID_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
+    DIFFERS_FIELD_NUMBER: _builtins.int
     query_id: _builtins.str
     """The query's key."""
     status: Global___QueryStatus.ValueType
     """Where it stands now."""
     created: _builtins.bool
     """True if this call made it."""
+    @_builtins.property
+    def differs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the fields in which this request differs from the query that existed: `site`, `kind`, `params_json`
+        (compared as JSON values, key order aside). The first ones stand. Empty if this call made the query.
+        """
+
     def __init__(
         self,
         *,
         query_id: _builtins.str = ...,
         status: Global___QueryStatus.ValueType = ...,
         created: _builtins.bool = ...,
+        differs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "query_id", b"query_id", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "differs", b"differs", "query_id", b"query_id", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -60,7 +60,8 @@ class OperationsService(Protocol):
 
     async def requeue_order(self, request: RequeueOrderRequest, ctx: RequestContext[RequeueOrderRequest, RequeueOrderResponse], /) -> RequeueOrderResponse:
         """
-        Puts a stale task back into the queue. Its lease_count is kept, so the next lease is a recovered one.
+        Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
+        kept, so the next lease is a recovered one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
         """
@@ -77,7 +78,9 @@ class OperationsService(Protocol):
     async def resolve_order(self, request: ResolveOrderRequest, ctx: RequestContext[ResolveOrderRequest, ResolveOrderResponse], /) -> ResolveOrderResponse:
         """
         Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
-        impossible, or after the settle time.
+        impossible, or after the settle time. To succeeded while an order is impossible only with the site's order number, or
+        with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
+        is called back again.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
         retry_after).
@@ -484,7 +487,8 @@ class OperationsServiceClient(ConnectClient):
         timeout_ms: int | None = None,
     ) -> RequeueOrderResponse:
         """
-        Puts a stale task back into the queue. Its lease_count is kept, so the next lease is a recovered one.
+        Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
+        kept, so the next lease is a recovered one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
         """
@@ -535,7 +539,9 @@ class OperationsServiceClient(ConnectClient):
     ) -> ResolveOrderResponse:
         """
         Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
-        impossible, or after the settle time.
+        impossible, or after the settle time. To succeeded while an order is impossible only with the site's order number, or
+        with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
+        is called back again.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
         retry_after).
@@ -884,7 +890,8 @@ class OperationsServiceSync(Protocol):
 
     def requeue_order(self, request: RequeueOrderRequest, ctx: RequestContext[RequeueOrderRequest, RequeueOrderResponse], /) -> RequeueOrderResponse:
         """
-        Puts a stale task back into the queue. Its lease_count is kept, so the next lease is a recovered one.
+        Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
+        kept, so the next lease is a recovered one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
         """
@@ -901,7 +908,9 @@ class OperationsServiceSync(Protocol):
     def resolve_order(self, request: ResolveOrderRequest, ctx: RequestContext[ResolveOrderRequest, ResolveOrderResponse], /) -> ResolveOrderResponse:
         """
         Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
-        impossible, or after the settle time.
+        impossible, or after the settle time. To succeeded while an order is impossible only with the site's order number, or
+        with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
+        is called back again.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
         retry_after).
@@ -1306,7 +1315,8 @@ class OperationsServiceClientSync(ConnectClientSync):
         timeout_ms: int | None = None,
     ) -> RequeueOrderResponse:
         """
-        Puts a stale task back into the queue. Its lease_count is kept, so the next lease is a recovered one.
+        Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
+        kept, so the next lease is a recovered one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
         """
@@ -1357,7 +1367,9 @@ class OperationsServiceClientSync(ConnectClientSync):
     ) -> ResolveOrderResponse:
         """
         Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
-        impossible, or after the settle time.
+        impossible, or after the settle time. To succeeded while an order is impossible only with the site's order number, or
+        with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
+        is called back again.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
         retry_after).

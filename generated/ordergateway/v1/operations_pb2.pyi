@@ -7,8 +7,9 @@ The conversation. Something alerts; the person lists what needs a decision, read
 an order is impossible, possible or certain, looks at the evidence on the worker's disk or at the site, and acts:
 
   stale        reclaim (on the worker's machine), requeue, resolve
-  needs_human  resolve
-  failed       resolve to succeeded, when an order turned up after all
+  needs_human  resolve; requeue, while an order is impossible
+  failed       resolve: to succeeded when an order turned up after all, to failed to confirm an end in doubt
+  succeeded, failed by a person   resolve, to revise the statement
   queued       cancel (never leased; OrderService.CancelOrder), withdraw (leased before)
   leased, running   expire_now, when the worker is known to be dead
 
@@ -60,6 +61,8 @@ class _AlertKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AlertKind.V
     """One site order number on two tasks, or two numbers on one task."""
     ALERT_KIND_CALLBACK_GIVEN_UP: _AlertKind.ValueType  # 8
     """A callback was given up."""
+    ALERT_KIND_FAILED_IN_DOUBT: _AlertKind.ValueType  # 9
+    """A worker ended a task as failed though an order is possible or certain."""
 
 class AlertKind(_AlertKind, metaclass=_AlertKindEnumTypeWrapper):
     """What an alert is about."""
@@ -82,6 +85,8 @@ ALERT_KIND_SITE_ORDER_ID_CONFLICT: AlertKind.ValueType  # 7
 """One site order number on two tasks, or two numbers on one task."""
 ALERT_KIND_CALLBACK_GIVEN_UP: AlertKind.ValueType  # 8
 """A callback was given up."""
+ALERT_KIND_FAILED_IN_DOUBT: AlertKind.ValueType  # 9
+"""A worker ended a task as failed though an order is possible or certain."""
 Global___AlertKind: _TypeAlias = AlertKind  # noqa: Y015
 
 class _HealthStatus:
@@ -670,6 +675,7 @@ class ResolveOrderRequest(_message.Message):
     OUTCOME_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     SITE_ORDER_ID_FIELD_NUMBER: _builtins.int
+    ALTHOUGH_IMPOSSIBLE_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key. Required."""
     reason: _builtins.str
@@ -680,6 +686,8 @@ class ResolveOrderRequest(_message.Message):
     """The order's state on the site as the person saw it; unspecified: not stated."""
     site_order_id: _builtins.str
     """The site's order number as the person saw it, 1 to 128 printable characters."""
+    although_impossible: _builtins.bool
+    """True: the order is there although the gateway holds it for impossible, and its number is not known."""
     def __init__(
         self,
         *,
@@ -688,10 +696,11 @@ class ResolveOrderRequest(_message.Message):
         outcome: _orders_pb2.TaskStatus.ValueType = ...,
         state: _orders_pb2.OrderState.ValueType = ...,
         site_order_id: _builtins.str | None = ...,
+        although_impossible: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_site_order_id", b"_site_order_id", "site_order_id", b"site_order_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_site_order_id", b"_site_order_id", "outcome", b"outcome", "reason", b"reason", "site_order_id", b"site_order_id", "state", b"state", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_site_order_id", b"_site_order_id", "although_impossible", b"although_impossible", "outcome", b"outcome", "reason", b"reason", "site_order_id", b"site_order_id", "state", b"state", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__site_order_id: _TypeAlias = _typing.Literal["site_order_id"]  # noqa: Y015
     _WhichOneofArgType__site_order_id: _TypeAlias = _typing.Literal["_site_order_id", b"_site_order_id"]  # noqa: Y015

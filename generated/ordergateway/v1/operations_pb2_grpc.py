@@ -149,7 +149,8 @@ class OperationsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RequeueOrder(self, request, context):
-        """Puts a stale task back into the queue. Its lease_count is kept, so the next lease is a recovered one.
+        """Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
+        kept, so the next lease is a recovered one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
         """
@@ -168,7 +169,9 @@ class OperationsServiceServicer:
 
     def ResolveOrder(self, request, context):
         """Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
-        impossible, or after the settle time.
+        impossible, or after the settle time. To succeeded while an order is impossible only with the site's order number, or
+        with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
+        is called back again.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
         retry_after).

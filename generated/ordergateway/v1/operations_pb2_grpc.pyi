@@ -7,8 +7,9 @@ The conversation. Something alerts; the person lists what needs a decision, read
 an order is impossible, possible or certain, looks at the evidence on the worker's disk or at the site, and acts:
 
   stale        reclaim (on the worker's machine), requeue, resolve
-  needs_human  resolve
-  failed       resolve to succeeded, when an order turned up after all
+  needs_human  resolve; requeue, while an order is impossible
+  failed       resolve: to succeeded when an order turned up after all, to failed to confirm an end in doubt
+  succeeded, failed by a person   resolve, to revise the statement
   queued       cancel (never leased; OrderService.CancelOrder), withdraw (leased before)
   leased, running   expire_now, when the worker is known to be dead
 
@@ -58,7 +59,8 @@ class OperationsServiceStub:
     Refusals: INVALID_ARGUMENT.
     """
     RequeueOrder: _grpc.UnaryUnaryMultiCallable[_operations_pb2.RequeueOrderRequest, _operations_pb2.RequeueOrderResponse]
-    """Puts a stale task back into the queue. Its lease_count is kept, so the next lease is a recovered one.
+    """Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
+    kept, so the next lease is a recovered one.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
     """
@@ -69,7 +71,9 @@ class OperationsServiceStub:
     """
     ResolveOrder: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ResolveOrderRequest, _operations_pb2.ResolveOrderResponse]
     """Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
-    impossible, or after the settle time.
+    impossible, or after the settle time. To succeeded while an order is impossible only with the site's order number, or
+    with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
+    is called back again.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
     retry_after).
@@ -150,7 +154,8 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     Refusals: INVALID_ARGUMENT.
     """
     RequeueOrder: _aio.UnaryUnaryMultiCallable[_operations_pb2.RequeueOrderRequest, _operations_pb2.RequeueOrderResponse]  # type: ignore[assignment]
-    """Puts a stale task back into the queue. Its lease_count is kept, so the next lease is a recovered one.
+    """Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
+    kept, so the next lease is a recovered one.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
     """
@@ -161,7 +166,9 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     """
     ResolveOrder: _aio.UnaryUnaryMultiCallable[_operations_pb2.ResolveOrderRequest, _operations_pb2.ResolveOrderResponse]  # type: ignore[assignment]
     """Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
-    impossible, or after the settle time.
+    impossible, or after the settle time. To succeeded while an order is impossible only with the site's order number, or
+    with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
+    is called back again.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
     retry_after).
@@ -257,7 +264,8 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _operations_pb2.RequeueOrderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_operations_pb2.RequeueOrderResponse, _abc.Awaitable[_operations_pb2.RequeueOrderResponse]]:
-        """Puts a stale task back into the queue. Its lease_count is kept, so the next lease is a recovered one.
+        """Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
+        kept, so the next lease is a recovered one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
         """
@@ -280,7 +288,9 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_operations_pb2.ResolveOrderResponse, _abc.Awaitable[_operations_pb2.ResolveOrderResponse]]:
         """Records what happened on the site, as the person states it, and ends the task. To failed only when an order is
-        impossible, or after the settle time.
+        impossible, or after the settle time. To succeeded while an order is impossible only with the site's order number, or
+        with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
+        is called back again.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
         retry_after).

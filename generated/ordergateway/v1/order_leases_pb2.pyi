@@ -73,8 +73,9 @@ class Lease(_message.Message):
     lease_token: _builtins.str
     """The key to this lease: 43 URL-safe characters. Present it on every later call; keep it out of logs."""
     other_site_order_ids_truncated: _builtins.bool
-    """True if not all of them are known: there were more than fit in other_site_order_ids, or another task of this site may
-    have an order whose number nobody has told. A match in the list then proves nothing.
+    """True if not all of them are known: there were more than fit in other_site_order_ids, another task of this site may
+    have an order whose number nobody has told, or the gateway was restored from a backup since. A match in the list then
+    proves nothing.
     """
     traceparent: _builtins.str
     """W3C trace context (traceparent) of the submission; empty without one."""
@@ -88,8 +89,9 @@ class Lease(_message.Message):
 
     @_builtins.property
     def other_site_order_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Order numbers that this site gave to other tasks since a day before the task was filed, for a recovered task: a
-        verification leaves them out. At most 1,000.
+        """Order numbers that were told of other tasks of this site since a day before the task was filed, also by refused
+        reports and by people: whoever looks for this task's order on the site leaves them out. At most 1,000. As of when the
+        lease was given; RenewLease brings them as of now.
         """
 
     @_builtins.property
@@ -208,26 +210,61 @@ class RenewLeaseRequest(_message.Message):
     TASK_ID_FIELD_NUMBER: _builtins.int
     WORKER_ID_FIELD_NUMBER: _builtins.int
     LEASE_TOKEN_FIELD_NUMBER: _builtins.int
+    WITH_OTHER_ORDERS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key. Required."""
     worker_id: _builtins.str
     """The worker's name. Required."""
     lease_token: _builtins.str
     """The key to the lease. Required."""
+    with_other_orders: _builtins.bool
+    """True: the answer brings other_orders. Asked after a look at the site that found something, before it counts."""
     def __init__(
         self,
         *,
         task_id: _builtins.str = ...,
         worker_id: _builtins.str = ...,
         lease_token: _builtins.str = ...,
+        with_other_orders: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_token", b"lease_token", "task_id", b"task_id", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_token", b"lease_token", "task_id", b"task_id", "with_other_orders", b"with_other_orders", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RenewLeaseRequest: _TypeAlias = RenewLeaseRequest  # noqa: Y015
+
+@_typing.final
+class OtherOrders(_message.Message):
+    """What is known of the orders of other tasks of the same site. A number that a look at the site found counts for a task
+    only if this was asked for after the look: every other task that may have clicked by then is in it or makes it
+    incomplete.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SITE_ORDER_IDS_FIELD_NUMBER: _builtins.int
+    INCOMPLETE_FIELD_NUMBER: _builtins.int
+    incomplete: _builtins.bool
+    """True if not all of them are known, see Lease.other_site_order_ids_truncated. A match then proves nothing."""
+    @_builtins.property
+    def site_order_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their order numbers, see Lease.other_site_order_ids."""
+
+    def __init__(
+        self,
+        *,
+        site_order_ids: _abc.Iterable[_builtins.str] | None = ...,
+        incomplete: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["incomplete", b"incomplete", "site_order_ids", b"site_order_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OtherOrders: _TypeAlias = OtherOrders  # noqa: Y015
 
 @_typing.final
 class RenewLeaseResponse(_message.Message):
@@ -240,6 +277,7 @@ class RenewLeaseResponse(_message.Message):
     LEASE_COUNT_FIELD_NUMBER: _builtins.int
     LEASE_TTL_FIELD_NUMBER: _builtins.int
     LEASE_AGE_FIELD_NUMBER: _builtins.int
+    OTHER_ORDERS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key."""
     lease_count: _builtins.int
@@ -258,6 +296,10 @@ class RenewLeaseResponse(_message.Message):
         it, which proves without any shared clock that it was made after that moment.
         """
 
+    @_builtins.property
+    def other_orders(self) -> Global___OtherOrders:
+        """Only if with_other_orders was true."""
+
     def __init__(
         self,
         *,
@@ -266,10 +308,11 @@ class RenewLeaseResponse(_message.Message):
         lease_count: _builtins.int = ...,
         lease_ttl: _duration_pb2.Duration | None = ...,
         lease_age: _duration_pb2.Duration | None = ...,
+        other_orders: Global___OtherOrders | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["lease_age", b"lease_age", "lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["lease_age", b"lease_age", "lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl", "other_orders", b"other_orders"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_age", b"lease_age", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_age", b"lease_age", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl", "other_orders", b"other_orders", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -547,6 +590,8 @@ class ReclaimOrderRequest(_message.Message):
     WORKER_ID_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
     JOURNAL_ID_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key. Required."""
     worker_id: _builtins.str
@@ -555,6 +600,10 @@ class ReclaimOrderRequest(_message.Message):
     """Random per process, as in LeaseOrdersRequest. Required."""
     journal_id: _builtins.str
     """The worker's journal, as in LeaseOrdersRequest. Required."""
+    requested_by: _builtins.str
+    """Who gave the command, up to 128 characters; goes into the history. Optional."""
+    reason: _builtins.str
+    """Why, up to 1,000 characters; goes into the history. Optional."""
     def __init__(
         self,
         *,
@@ -562,10 +611,12 @@ class ReclaimOrderRequest(_message.Message):
         worker_id: _builtins.str = ...,
         session_id: _builtins.str = ...,
         journal_id: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+        reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["journal_id", b"journal_id", "session_id", b"session_id", "task_id", b"task_id", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["journal_id", b"journal_id", "reason", b"reason", "requested_by", b"requested_by", "session_id", b"session_id", "task_id", b"task_id", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -50,11 +50,13 @@ class _TaskStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskStatus
     TASK_STATUS_RUNNING: _TaskStatus.ValueType  # 3
     """The holder has reported. Moves on by a terminal report or by expiry."""
     TASK_STATUS_SUCCEEDED: _TaskStatus.ValueType  # 4
-    """Ended: the order is done. Further reports of its last holder are appended."""
+    """Ended: the order is done. Further reports of its last holder are appended. What a person stated a person can revise."""
     TASK_STATUS_FAILED: _TaskStatus.ValueType  # 5
     """Ended: no order, or the order was cancelled on the site. A person can correct it to succeeded."""
     TASK_STATUS_NEEDS_HUMAN: _TaskStatus.ValueType  # 6
-    """Ended for the worker: a person must look. Moves on when a person resolves it."""
+    """Ended for the worker: a person must look. Moves on when a person resolves it, or requeues it while an order is
+    impossible.
+    """
     TASK_STATUS_STALE: _TaskStatus.ValueType  # 7
     """The lease ran out. Moves on only by a person: reclaim, requeue or resolve."""
 
@@ -70,11 +72,13 @@ TASK_STATUS_LEASED: TaskStatus.ValueType  # 2
 TASK_STATUS_RUNNING: TaskStatus.ValueType  # 3
 """The holder has reported. Moves on by a terminal report or by expiry."""
 TASK_STATUS_SUCCEEDED: TaskStatus.ValueType  # 4
-"""Ended: the order is done. Further reports of its last holder are appended."""
+"""Ended: the order is done. Further reports of its last holder are appended. What a person stated a person can revise."""
 TASK_STATUS_FAILED: TaskStatus.ValueType  # 5
 """Ended: no order, or the order was cancelled on the site. A person can correct it to succeeded."""
 TASK_STATUS_NEEDS_HUMAN: TaskStatus.ValueType  # 6
-"""Ended for the worker: a person must look. Moves on when a person resolves it."""
+"""Ended for the worker: a person must look. Moves on when a person resolves it, or requeues it while an order is
+impossible.
+"""
 TASK_STATUS_STALE: TaskStatus.ValueType  # 7
 """The lease ran out. Moves on only by a person: reclaim, requeue or resolve."""
 Global___TaskStatus: _TypeAlias = TaskStatus  # noqa: Y015
@@ -394,6 +398,7 @@ class SubmitOrderResponse(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
     INTENT_MATCHES_FIELD_NUMBER: _builtins.int
+    DIFFERS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key, made by the gateway if the request had none."""
     status: Global___TaskStatus.ValueType
@@ -402,6 +407,12 @@ class SubmitOrderResponse(_message.Message):
     """True if this call made the task, false if it existed."""
     intent_matches: _builtins.bool
     """False if the task existed with another intent (compared as JSON values, key order aside). The first one stands."""
+    @_builtins.property
+    def differs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the fields in which this request differs from the task that existed: `site`, `intent_json`,
+        `callback_url`. The first ones stand. Empty if this call made the task.
+        """
+
     def __init__(
         self,
         *,
@@ -409,10 +420,11 @@ class SubmitOrderResponse(_message.Message):
         status: Global___TaskStatus.ValueType = ...,
         created: _builtins.bool = ...,
         intent_matches: _builtins.bool = ...,
+        differs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "intent_matches", b"intent_matches", "status", b"status", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "differs", b"differs", "intent_matches", b"intent_matches", "status", b"status", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

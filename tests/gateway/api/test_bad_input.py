@@ -214,7 +214,15 @@ CASES: dict[str, list[Case]] = {
         Case(look(begun_at_lease_age=Duration(seconds=2**62)), "verification.begun_at_lease_age", "no valid duration"),
         *(Case(look(evidence_ref=value), field, says) for value, field, says in evidence("verification.evidence_ref")),
     ],
-    "ReclaimOrder": [*keys("task_id"), *keys("worker_id"), *opaque("session_id"), *opaque("journal_id")],
+    "ReclaimOrder": [
+        *keys("task_id"),
+        *keys("worker_id"),
+        *opaque("session_id"),
+        *opaque("journal_id"),
+        Case({"requested_by": "x" * 129}, "requested_by", "128"),
+        Case({"requested_by": "x\0"}, "requested_by", "NUL"),
+        Case({"reason": "x" * 1_001}, "reason", "1,000"),
+    ],
 }
 
 METHODS = [(service.full_name, method.name) for service in (ORDERS, LEASES) for method in service.methods]
@@ -254,6 +262,7 @@ def test_every_method_of_the_contract_has_its_cases() -> None:
         assert fields == {field.name for field in GOOD[name].DESCRIPTOR.fields} - {
             "terminal",
             "attests_no_click_record",
+            "with_other_orders",
         }
 
 

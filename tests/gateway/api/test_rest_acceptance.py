@@ -29,9 +29,12 @@ async def code_of(answer: httpx.Response) -> tuple[int, int]:
 
 async def test_the_same_task_id_twice_makes_one_task(rest: httpx.AsyncClient) -> None:
     first = await submit(rest)
-    assert first == {"task_id": "po-1", "status": "queued", "created": True, "intent_matches": True}
+    assert first == {"task_id": "po-1", "status": "queued", "created": True, "intent_matches": True, "differs": []}
     assert await submit(rest) == first | {"created": False}
-    assert (await submit(rest, quantity=2))["intent_matches"] is False
+    other = first | {"created": False, "intent_matches": False, "differs": ["intent"]}
+    assert await submit(rest, quantity=2) == other
+    body = {"task_id": "po-1", "site": "sandbox", "intent": {"n": 1}, "callback_url": "https://u.example/c"}
+    assert data_of(await post(rest, "/api/orders", body))["differs"] == ["site", "intent", "callback_url"]
     assert data_of(await rest.get("/api/orders"))["total"] == 1
 
 

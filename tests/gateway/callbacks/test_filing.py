@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.domain.task_document import task_document
 from gateway.operations.restore import mark_restored
+from gateway.orders.callbacks import file_callback
 from gateway.orders.submit import cancel
 from gateway.store.port import Transaction
 from gateway.store.rows import get_task, with_reports
@@ -19,6 +21,7 @@ from tests.gateway.callbacks.conftest import INTENT, Courier
 from tests.gateway.callbacks.receiver import Receiver
 from tests.gateway.operations.person import OPERATOR, Person
 from tests.gateway.support.book import UPSTREAM, Book
+from tests.gateway.support.manual_time import TICK
 
 URL = "http://127.0.0.1:9/orders"
 
@@ -67,7 +70,7 @@ def resolve(courier: Courier, person: Person) -> None:
 def correct(courier: Courier, person: Person) -> None:
     expire_now(courier, person)
     person.fail()
-    person.resolve(TaskStatus.SUCCEEDED)
+    person.resolve(TaskStatus.SUCCEEDED, number="R-1")
 
 
 def cancelled(courier: Courier, _person: Person) -> None:
@@ -105,6 +108,34 @@ def test_every_change_into_a_told_status_is_filed_once(
     )
     assert types(courier) == [f"order.{row['status_after']}" for row in changes]
     assert len({row["callback_id"] for row in courier.filed()}) == len(told)
+
+
+@pytest.mark.parametrize(
+    ("second", "number", "told"),
+    [(TaskStatus.FAILED, None, "order.failed"), (TaskStatus.SUCCEEDED, "R-2", "order.succeeded")],
+)
+def test_a_revised_statement_calls_back_once_more(
+    courier: Courier, person: Person, second: TaskStatus, number: str | None, told: str
+) -> None:
+    expire_now(courier, person)
+    person.resolve(number="R-1")
+    person.resolve(second, number=number)
+    assert types(courier) == ["order.stale", "order.succeeded", told]
+    assert len({row["callback_id"] for row in courier.filed()}) == 3
+    last = json.loads(courier.filed()[-1]["data_json"])
+    assert last["status"] == second
+    assert [report["site_order_id"] for report in last["reports"]] == ([number] if number else [])
+
+
+def test_one_event_at_another_time_is_another_callback(courier: Courier) -> None:
+    """After a restore the same number may stand for another event."""
+    tell: Any = (file_callback, "po-1", URL, "order.failed", {})
+    courier.file(URL)
+    first = courier.book.run(*tell)
+    courier.book.connection.execute("DELETE FROM callbacks")
+    assert courier.book.run(*tell) == first
+    courier.book.time.advance(TICK)
+    assert courier.book.run(*tell) != first
 
 
 def test_what_is_sent_is_the_documented_task_detail_as_it_was_then(courier: Courier, person: Person) -> None:

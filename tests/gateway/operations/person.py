@@ -42,8 +42,12 @@ class Person:
         task_id: str = "po-1",
         state: OrderState | None = None,
         number: str | None = None,
+        *,
+        although: bool = False,
+        why: str = WHY,
     ) -> Any:
-        return self.book.run(resolve, self.book.policy, Resolution(task_id, WHY, outcome, state, number), OPERATOR)
+        told = Resolution(task_id, why, outcome, state, number, although)
+        return self.book.run(resolve, self.book.policy, told, OPERATOR)
 
     def fail(self, task_id: str = "po-1") -> Any:
         return self.resolve(TaskStatus.FAILED, task_id)

@@ -1,12 +1,16 @@
 """What workers tell (specification, sections 3 and 4): the mirror, the end, late truth, numbers, placement."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from gateway.domain.models import Lease, Reported
+from gateway.domain.models import Actor, Lease, OtherOrders, Renewed, Reported
 from gateway.domain.refusals import Reason
-from gateway.domain.states import OrderState, Placement, TaskStatus
+from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
+from gateway.operations.restore import mark_restored
+from gateway.orders.expire import expire_lapsed
+from tests.gateway.operations.person import Person
 from tests.gateway.support.book import Book, refused
 from tests.gateway.support.manual_time import TICK
 
@@ -378,33 +382,124 @@ def test_a_number_told_late_counts_as_well(book: Book) -> None:
     assert ("site_order_id_conflict", "rakuten/266123-1") in book.alerts()
 
 
-def test_a_recovered_lease_brings_the_numbers_of_other_tasks_but_none_that_is_in_doubt(book: Book) -> None:
+# Orders of other tasks, which a look at the site leaves out.
+
+
+def others(book: Book, lease: Lease) -> OtherOrders:
+    """What the gateway says after a look at the site that found something."""
+    renewed = book.renew(lease, with_others=True)
+    assert isinstance(renewed, Renewed)
+    assert renewed.others is not None
+    return renewed.others
+
+
+def end(book: Book, lease: Lease, **fields: Any) -> None:
+    book.report(lease, S.CREATED, terminal=True, terminal_status=TaskStatus.FAILED, **fields)
+
+
+def test_every_lease_brings_the_numbers_of_other_tasks_however_they_were_told(book: Book) -> None:
     done = book.take("po-0")
     book.report(done, S.PAID, site_order_id="266123-0", terminal=True)
     lapsed = book.take("po-1")
+    book.permit(lapsed)
     book.lapse(lapsed)
     book.report(lapsed, S.ORDERED, site_order_id="266123-1")
-    third = book.take("po-2")
-    assert third.other_site_order_ids == ()
-    again = book.retake(third)
-    # A verification leaves these out, so a number that only a refused report told must not be among them.
-    assert again.other_site_order_ids == ("266123-0",)
-    assert again.other_site_order_ids_truncated  # so a match with it proves nothing either
+    assert book.details("report_refused", "po-1")  # only a refused report told it
+    first = book.take("po-2")
+    expected = OtherOrders(("266123-1", "266123-0"), incomplete=False)
+    assert first.others == expected
+    assert book.retake(first).others == expected
 
 
-def test_a_recovered_lease_says_whether_another_task_may_have_an_order_without_a_number(book: Book) -> None:
+def test_a_number_that_comes_between_the_lease_and_the_look_is_known_at_the_look(book: Book) -> None:
+    lapsed = book.take("po-1")
+    book.permit(lapsed)
+    book.lapse(lapsed)
+    lease = book.take("po-2")
+    assert lease.others == OtherOrders((), incomplete=True)
+    book.report(lapsed, S.ORDERED, site_order_id="266123-1")
+    assert others(book, lease) == OtherOrders(("266123-1",), incomplete=False)
+    renewed = book.renew(lease)
+    assert isinstance(renewed, Renewed)
+    assert renewed.others is None  # it is only looked for where it is asked for
+
+
+def test_numbers_are_the_sites_own_and_none_is_the_tasks_own(book: Book) -> None:
+    book.submit("po-1", site="sandbox")
+    other_site = book.take("po-1")
+    book.report(other_site, S.PAID, site_order_id="266123-1", terminal=True)
+    lease = book.take("po-2")
+    book.report(lease, S.ORDERED, site_order_id="266123-2")
+    assert others(book, lease) == OtherOrders((), incomplete=False)
+
+
+def test_more_numbers_than_an_answer_holds_are_told_to_be_incomplete(book: Book) -> None:
+    lease = book.take("po-1")
+    book.report(lease, S.PAID, site_order_id="266123-0", terminal=True)
+    lease = book.take("po-2")
+    copy = "INSERT INTO order_numbers SELECT site, ?, task_id, told_at, 0 FROM order_numbers LIMIT 1"
+    for number in range(999):
+        book.connection.execute(copy, (f"n-{number}",))
+    told = others(book, lease)
+    assert (len(told.site_order_ids), told.incomplete) == (1_000, False)
+    book.connection.execute(copy, ("n-999",))
+    told = others(book, lease)
+    assert (len(told.site_order_ids), told.incomplete) == (1_000, True)
+
+
+def test_a_task_that_may_have_an_order_without_a_number_makes_the_others_incomplete(book: Book) -> None:
     clicked = book.take("po-1")
     book.permit(clicked)
     book.lapse(clicked)
-    again = book.retake(book.take("po-2"))
-    assert again.other_site_order_ids_truncated
-    book.report(again, S.CREATED, terminal=True, terminal_status=TaskStatus.FAILED)
+    lease = book.take("po-2")
+    assert lease.others.incomplete
+    end(book, lease)
     found = book.retake_stale(clicked)
-    assert not found.other_site_order_ids_truncated  # its own order is not another one's
+    assert not found.others.incomplete  # its own order is not another one's
     book.report(found, S.ORDERED, site_order_id="266123-1", terminal=True, terminal_status=TaskStatus.NEEDS_HUMAN)
-    third = book.retake(book.take("po-3"))
-    assert third.other_site_order_ids == ("266123-1",)
-    assert not third.other_site_order_ids_truncated
+    third = book.take("po-3")
+    assert third.others == OtherOrders(("266123-1",), incomplete=False)
+
+
+@pytest.mark.parametrize("status", sorted(ENDED))
+def test_a_workers_end_without_a_number_leaves_the_order_in_doubt(book: Book, status: TaskStatus) -> None:
+    clicked = book.take("po-1")
+    book.permit(clicked)
+    book.report(clicked, S.IN_CART, terminal=True, terminal_status=status)
+    assert book.take("po-2").others.incomplete
+
+
+@pytest.mark.parametrize("status", sorted(ENDED))
+def test_a_workers_end_before_any_permit_leaves_no_doubt(book: Book, status: TaskStatus) -> None:
+    book.report(book.take("po-1"), S.IN_CART, terminal=True, terminal_status=status)
+    assert book.take("po-2").others == OtherOrders((), incomplete=False)
+
+
+def test_a_person_who_found_no_order_ends_the_doubt_and_one_who_found_it_does_not(book: Book) -> None:
+    person = Person(book)
+    clicked = book.take("po-1")
+    book.permit(clicked)
+    book.lapse(clicked)
+    book.run(expire_lapsed)
+    book.time.advance(book.policy.permit_settle)
+    lease = book.take("po-2")
+    person.fail("po-1")
+    assert others(book, lease) == OtherOrders((), incomplete=False)
+    person.resolve(TaskStatus.FAILED, "po-1", state=S.CANCELLED)
+    assert others(book, lease).incomplete  # it is there, cancelled, and nobody said which
+    person.resolve(TaskStatus.SUCCEEDED, "po-1", number="266123-1")
+    assert others(book, lease) == OtherOrders(("266123-1",), incomplete=False)
+
+
+def test_after_a_restore_tasks_may_be_forgotten_that_have_ordered(book: Book) -> None:
+    book.run(mark_restored, "backup.db", Actor("operator"), book.new_token)
+    book.resume()
+    assert book.take("po-1").others == OtherOrders((), incomplete=True)
+    book.time.advance(timedelta(days=1) + TICK)
+    book.submit("po-2")
+    lease = book.open(book.request(session="session-two-days-later"))
+    assert lease is not None
+    assert lease.others == OtherOrders((), incomplete=False)
 
 
 # Placement.

@@ -70,7 +70,9 @@ class OverGrpc:
         number = queries_pb.QueryKind.Value(f"QUERY_KIND_{kind.upper()}") if kind != "nonsense" else 99
         request = queries_pb.SubmitQueryRequest(query_id=query_id, site=site, kind=number, params_json=params_json)
         answer = await _told(self.upstream.SubmitQuery(request))
-        return {"query_id": answer.query_id, "status": _status(answer.status), "created": answer.created}
+        differs = ["params" if name == "params_json" else name for name in answer.differs]
+        told = {"query_id": answer.query_id, "status": _status(answer.status), "created": answer.created}
+        return told | {"differs": differs}
 
     async def lease(
         self, worker: str = "w1", wait: float = 0, held: tuple[str, ...] | None = None, session: str = ""

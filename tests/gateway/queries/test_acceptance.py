@@ -22,8 +22,10 @@ async def test_the_same_query_id_twice_makes_one_query(queries: Queries, gateway
     first = await queries.submit("aq-1", params_json='{"max_pages": 3}')
     again = await queries.submit("aq-1", kind="order_detail", params_json='{"order_number": "9"}')
 
-    assert first == {"query_id": "aq-1", "status": "queued", "created": True}
-    assert again == {"query_id": "aq-1", "status": "queued", "created": False}
+    assert first == {"query_id": "aq-1", "status": "queued", "created": True, "differs": []}
+    assert again == {"query_id": "aq-1", "status": "queued", "created": False, "differs": ["kind", "params"]}
+    same = await queries.submit("aq-1", params_json='{"max_pages":3}')
+    assert same == first | {"created": False}
     assert [row["params_json"] for row in gateway.rows("SELECT * FROM account_queries")] == ['{"max_pages": 3}']
 
 

@@ -130,7 +130,9 @@ def test_a_token_exists_once(book: Book) -> None:
 
 def test_a_report_or_a_lease_needs_its_task_and_a_state_is_told_once(book: Book) -> None:
     book.report(book.take())
-    copy = "INSERT INTO reports SELECT row + 9, {}, state, 1, NULL, NULL, NULL, '', 1, 1, 1, reported_at FROM reports"
+    copy = (
+        "INSERT INTO reports SELECT row + 9, {}, state, 1, NULL, NULL, NULL, '', 1, 1, 1, reported_at, 0 FROM reports"
+    )
     with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
         book.connection.execute(copy.format("'po-9'"))
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):

@@ -201,8 +201,8 @@ class Book:
         assert owner is not None
         return replace(Holder(lease.task_id, owner.worker_id, lease.token, "worker"), **fields)
 
-    def renew(self, lease: Lease, **fields: Any) -> Renewed | Refusal:
-        return self.run(renew, self.policy, self.holder(lease, **fields))
+    def renew(self, lease: Lease, *, with_others: bool = False, **fields: Any) -> Renewed | Refusal:
+        return self.run(renew, self.policy, self.holder(lease, **fields), with_others)
 
     def report(
         self,

@@ -1,0 +1,32 @@
+"""Which orders on the site belong to other tasks, or may: a look at the site leaves them out (docs/protocol.md).
+
+Every other task that may have clicked had its permit written down before. So whoever asks after a look at the site
+learns of each order that the look can have seen either the number, or that not all numbers are known. What a restore
+from a backup has made the gateway forget it cannot name: then not all are known either.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+from gateway.domain.models import OtherOrders, Task
+from gateway.domain.moment import parse_utc, utc_text
+from gateway.store.port import Transaction
+
+MAX_OTHER_NUMBERS: Final = 1_000
+"""Order numbers of other tasks that an answer brings at most."""
+
+_LOOKS_REACH_BACK: Final = timedelta(days=1)
+
+
+def other_orders(tx: Transaction, task: Task) -> OtherOrders:
+    """Return what is known of the orders of the site's other tasks since a day before this one was filed."""
+    since = utc_text(parse_utc(task.created_at) - _LOOKS_REACH_BACK)
+    about = {"site": task.site, "task_id": task.task_id, "since": since}
+    rows = tx.all("order_numbers_of_other_tasks", **about, count=MAX_OTHER_NUMBERS + 1)
+    numbers = tuple(dict.fromkeys(row["site_order_id"] for row in rows[:MAX_OTHER_NUMBERS]))
+    incomplete = (
+        len(rows) > MAX_OTHER_NUMBERS
+        or tx.one("task_possibly_ordered_without_number", **about) is not None
+        or tx.one("restored_since", since=since) is not None
+    )
+    return OtherOrders(numbers, incomplete)
