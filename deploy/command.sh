@@ -20,6 +20,7 @@ while IFS= read -r line || [ -n "$line" ]; do
     case "$setting" in "$line" | '' | *[!A-Za-z0-9_]* | [0-9]*) fail "$settings, line $number: write NAME=value" ;; esac
     case "$value" in
         '"'*'"' | "'"*"'") value=${value#?} value=${value%?} ;;
+        *[[:cntrl:]]*) fail "$settings, line $number: a control character, perhaps a line end of another system" ;;
         *[\"\'\\]* | ' '* | *' ') fail "$settings, line $number: put the value of $setting into single quotes" ;;
     esac
     case "$value" in *[\"\'\\]*) fail "$settings, line $number: no quotes and no backslash in the value of $setting" ;; esac

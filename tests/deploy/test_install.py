@@ -54,7 +54,7 @@ def test_what_the_command_does_not_understand_it_refuses(root: Machine) -> None:
     shown = root.must("order-gateway config")
     assert re.search("^RAKUTEN_LOG_LEVEL +DEBUG +environment$", shown, re.MULTILINE), shown
     assert re.search("^RAKUTEN_SITES +a,b +environment$", shown, re.MULTILINE), "the last line counts, as for systemd"
-    for line in ("SITES=a\\", "SITES='a'b", "RAKUTEN SITES=a", "SITES", "SITES= a", "X=$(id)'", "=a", "1X=a"):
+    for line in ("SITES=a\\", "SITES='a'b", "RAKUTEN SITES=a", "SITES", "SITES= a", "X=$(id)'", "=a", "1X=a", "SITES=a\r"):
         root.must(f"cp {settings}.kept {settings}; cat >> {settings} <<'END'\n{line}\nEND")
         typed = root.types("order-gateway config")
         assert typed.code == Exit.USAGE, typed
