@@ -54,11 +54,12 @@ def test_what_the_command_does_not_understand_it_refuses(root: Machine) -> None:
     shown = root.must("order-gateway config")
     assert re.search("^RAKUTEN_LOG_LEVEL +DEBUG +environment$", shown, re.MULTILINE), shown
     assert re.search("^RAKUTEN_SITES +a,b +environment$", shown, re.MULTILINE), "the last line counts, as for systemd"
-    for line in ("SITES=a\\", "SITES='a'b", "RAKUTEN SITES=a", "SITES", "SITES= a", "X=$(id)'", "=a", "1X=a", "SITES=a\r"):
+    refused = ("SITES=a\\", "SITES='a'b", "RAKUTEN SITES=a", "SITES", "SITES= a", "X=$(id)'", "=a", "1X=a", "SITES=a\r")
+    for line in refused:
         root.must(f"cp {settings}.kept {settings}; cat >> {settings} <<'END'\n{line}\nEND")
         typed = root.types("order-gateway config")
         assert typed.code == Exit.USAGE, typed
         assert re.match(rf"order-gateway: {settings}, line \d+: ", typed.out), typed
     assert "run it as root" in root.types("setpriv --reuid=order-gateway --clear-groups order-gateway health").out
-    refused = root.types("sh /opt/order-gateway/deploy/install.sh gateway")
-    assert (refused.code, "name the gateway's host" in refused.out) == (1, True), refused
+    unnamed = root.types("sh /opt/order-gateway/deploy/install.sh gateway")
+    assert (unnamed.code, "name the gateway's host" in unnamed.out) == (1, True), unnamed
