@@ -1,17 +1,24 @@
 """What is looked at last, in the very turn in which a lease would be handed over or the gateway ends."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
+from ordergateway.v1.account_queries_pb2 import QUERY_KIND_ORDER_LIST, SubmitQueryRequest
+from ordergateway.v1.account_queries_pb2_grpc import AccountQueryServiceStub
+from ordergateway.v1.query_leases_pb2 import LeaseQueriesRequest
+from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceStub
 
 from gateway.api.admission import Admission
 from gateway.api.auth import Authenticator
 from gateway.api.rest.long_poll import LongPoll
 from gateway.waiting.desk import Desk
 from tests.gateway.support import dump
-from tests.gateway.support.in_process import running_gateway
+from tests.gateway.support.grpc_api import duration
+from tests.gateway.support.in_process import RunningGateway, running_gateway
 
 
 class Lease:
@@ -56,10 +63,42 @@ async def test_a_client_that_leaves_just_as_its_lease_comes_is_not_given_it() ->
     assert sent[0]["status"] == 200
 
 
-async def test_a_stop_waits_until_a_lease_that_nobody_took_is_given_back(tmp_path: Path, monkeypatch: Any) -> None:
+async def an_order(gateway: RunningGateway) -> Callable[[], Awaitable[object]]:
+    """Wait for an order; return what files one."""
+    stream = gateway.api.stream("w1", 30)
+    await stream.read()
+    return gateway.api.submit
+
+
+async def a_query(gateway: RunningGateway) -> Callable[[], Awaitable[object]]:
+    """The same for a query."""
+    request = LeaseQueriesRequest(
+        worker_id="w1", session_id="session-of-worker-1", sites=["sandbox"], wait=duration(30)
+    )
+    stream = QueryLeaseServiceStub(gateway.api.channel).LeaseQueries(request)
+    await stream.read()
+    filed = SubmitQueryRequest(site="sandbox", kind=QUERY_KIND_ORDER_LIST, params_json="{}")
+    return lambda: AccountQueryServiceStub(gateway.api.channel).SubmitQuery(filed)
+
+
+@pytest.mark.parametrize(
+    ("wait", "looked_at"),
+    [
+        (an_order, "SELECT status, lease_count AS taken FROM tasks"),
+        (a_query, "SELECT status, attempts AS taken FROM account_queries"),
+    ],
+)
+async def test_a_stop_waits_until_a_lease_that_nobody_took_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait: Any, looked_at: str
+) -> None:
     """The gateway stops in the turn in which a lease has been made out for a stream."""
-    deliver, put_back = Desk._deliver, Desk._put_back
+    make, deliver, put_back = Desk.__init__, Desk._deliver, Desk._put_back
+    desks: list[Any] = []
     stops: list[asyncio.Event] = []
+
+    def noted(desk: Any, *parts: Any) -> None:
+        make(desk, *parts)
+        desks.append(desk)
 
     def stop_then(desk: Any, taken: Any) -> None:
         deliver(desk, taken)
@@ -71,17 +110,15 @@ async def test_a_stop_waits_until_a_lease_that_nobody_took_is_given_back(tmp_pat
             await asyncio.sleep(0.005)
         await put_back(desk, request, lease)
 
+    monkeypatch.setattr(Desk, "__init__", noted)
     monkeypatch.setattr(Desk, "_deliver", stop_then)
     monkeypatch.setattr(Desk, "_put_back", slowly)
     async with running_gateway(tmp_path) as gateway:
         stops.append(gateway.stop)
-        stream = gateway.api.stream("w1", 30)
-        await stream.read()
+        file = await wait(gateway)
         async with asyncio.timeout(10):
-            while not gateway.rows("SELECT 1 FROM workers"):  # noqa: ASYNC110 - the row is the signal
+            while not any(desk.waiting() for desk in desks):  # noqa: ASYNC110 - the desk gives no signal
                 await asyncio.sleep(0.002)
-        await gateway.api.submit()
+        await file()
         await asyncio.wait_for(asyncio.shield(gateway.ended), 10)
-        stream.cancel()
-    (task,) = dump.rows(gateway.path, "SELECT status, lease_count FROM tasks")
-    assert task == {"status": "queued", "lease_count": 0}
+    assert dump.rows(gateway.path, looked_at) == [{"status": "queued", "taken": 0}]
