@@ -258,7 +258,7 @@ STREAMS: list[Callable[[], AsyncIterator[bytes]]] = [
 async def test_an_answer_that_is_no_answer_is_an_error_of_the_site(
     shop: TamperingShop, stream: Callable[[], AsyncIterator[bytes]]
 ) -> None:
-    site = SandboxSite(shop.url, timeout_seconds=0.5)
+    site = SandboxSite(shop.url, timeout_seconds=2)
     tamper: Tamper = lambda _answer: stream()  # noqa: E731 -- a row of the table above
     shop.arm("GET", "/cart", tamper)
     with pytest.raises(SITE_FAILED):
