@@ -22,7 +22,7 @@ from gateway.waiting import desk, watch
 from tests.gateway.api.test_auth import certificates
 from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError
 from tests.gateway.support.in_process import RunningGateway, running_gateway
-from tests.gateway.support.rest_api import data_of, envelope_of, lease, post, submit
+from tests.gateway.support.rest_api import data_of, envelope_of, lease, post, rest_client, submit
 from tests.optional_parts import where_is
 
 __all__ = ["certificates"]
@@ -173,7 +173,9 @@ async def test_a_long_poll_waits_behind_it_and_a_client_that_goes_away_is_notice
         await asyncio.sleep(0.01)
     polling.cancel()
     await asyncio.gather(polling, return_exceptions=True)
-    await asyncio.sleep(0.1)  # nginx passes the news on
+    async with asyncio.timeout(20), rest_client(proxied.gateway.http_port, "the-token") as direct:
+        while "ordergateway_waiting 0.0" not in (await direct.get("/metrics")).text:  # nginx passes the news on
+            pass
     await submit(proxied.http)
     assert (await lease(proxied.http, "next", wait=10))["task_id"] == "po-1"
 
