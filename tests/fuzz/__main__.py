@@ -66,8 +66,13 @@ def _with_hypothesis(target: str, seconds: int) -> int:
     until = time.monotonic() + seconds
     outcomes: Counter[str] = Counter()
 
-    @settings(max_examples=2_000, deadline=None, database=None, phases=[Phase.generate, Phase.shrink])
-    @settings(suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=2_000,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.binary(max_size=MAX_INPUT))
     def tried(data: bytes) -> None:
         if time.monotonic() < until:

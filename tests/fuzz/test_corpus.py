@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.domain import json_text
 from tests.fuzz import intents, shop_pages
-from tests.fuzz.__main__ import MAX_INPUT
+from tests.fuzz.__main__ import MAX_INPUT, _with_hypothesis
 from worker.site.shown import Document
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -43,6 +43,11 @@ def test_inputs_that_nobody_has_seen(target: str) -> None:
         CHECKS[target](data)
 
     tried()
+
+
+def test_without_atheris_hypothesis_makes_the_inputs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _with_hypothesis("intent", 1) == 0
+    assert "inputs in 1 s with Hypothesis" in capsys.readouterr().out
 
 
 def test_a_reader_that_takes_the_first_of_several_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
