@@ -107,8 +107,8 @@ class Guard:
                     yield _decode(reflection_pb2.ServerReflectionRequest, data)
 
             try:
-                self._admit(path, context)
-                with self._admission.waiting():
+                call = self._admit(path, context)
+                with self._unread[call.identity.name].place():
                     async for answer in servicer.ServerReflectionInfo(asked(), context):
                         yield answer
             except RefusedError as error:

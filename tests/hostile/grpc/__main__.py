@@ -1,7 +1,8 @@
-"""`python -m tests.hostile.grpc`: every attack in full, and the table of docs/security.md as it comes out here."""
+"""`python -m tests.hostile.grpc [NAME…]`: attacks in full, and the table of docs/security.md as it comes out here."""
 
 import asyncio
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from tests.hostile.grpc.siege import attacked
 
 async def main() -> None:
     print("| attack | amount | growth, MiB | slowest honest call, s | open calls |\n|---|---|---|---|---|")
-    for row in TABLE:
+    wanted = sys.argv[1:]
+    for row in (row for row in TABLE if row.name in wanted or not wanted):
         folder = Path(tempfile.mkdtemp(prefix="hostile-"))
         try:
             await make_certificates(folder)
@@ -20,7 +22,10 @@ async def main() -> None:
         finally:
             shutil.rmtree(folder)
         name = row.name.replace("_", " ")
-        print(f"| {name} | {row.many:,} | {found.growth_mib:.0f} | {found.slowest_call:.2f} | {found.open_calls:,} |")
+        print(
+            f"| {name} | {row.many:,} | {found.growth_mib:.0f} | {found.slowest_call:.2f} | {found.open_calls:,} |",
+            flush=True,
+        )
 
 
 asyncio.run(main())
