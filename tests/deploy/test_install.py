@@ -35,7 +35,7 @@ def test_the_worker_and_an_upgrade_as_printed(root: Machine) -> None:
     installed(root)
     assert "answers and takes the token" in with_worker(root)
     assert root.types("order-worker journal show po-1042").code == Exit.NOT_FOUND
-    assert root.types("order-worker reclaim po-1042 --wait 0").code == 0
+    assert root.types("order-worker reclaim po-1042 --reason test --wait 0").code == 0
     assert "(set)" in root.must("order-worker config")
     for block in blocks("upgrade.md"):
         root.must(block)
