@@ -14,7 +14,7 @@ with atheris.instrument_imports(include=["gateway.domain", "worker.intent", "wor
     from tests.fuzz import intents, shop_pages
 
 TARGETS = {"intent": intents.check, "pages": shop_pages.check}
-BETWEEN_FIGURES = 250
+BETWEEN_FIGURES = 50
 
 
 def main() -> None:
