@@ -8,7 +8,7 @@ from command_line.exits import Exit
 from tests.deploy.machine import Machine
 from tests.deploy.printed import blocks, installed, with_worker
 
-pytestmark = pytest.mark.needs("machine", "openssl", "git")
+pytestmark = [pytest.mark.needs("machine", "openssl", "git"), pytest.mark.timeout(300)]
 
 
 def test_from_the_install_to_a_restore_as_printed(root: Machine) -> None:
