@@ -61,7 +61,7 @@ def test_orders_of_other_tasks_are_left_out() -> None:
 def test_numbers_of_other_tasks_count_whole() -> None:
     mine, alike = order("306087-20260813-0863947697", (URL, 2, "green"), (OTHER, 1, None)), "306087-20260814-0000007697"
     for other in (alike, "7697", "306087-20260813-08639476", mine.order_number.upper() + "0"):
-        judgement = judge(listed(mine), WANTED, others={other}, others_truncated=False)
+        judgement = judge(listed(mine), WANTED, OtherTasks(frozenset({other})))
         assert judgement.order_number == mine.order_number, other
 
 
