@@ -16,8 +16,20 @@ from gateway.store.rows import find_task, get_task, with_reports
 _log = logging.getLogger(__name__)
 
 
-def submit(tx: Transaction, now: Moment, policy: Policy, submission: Submission, actor: Actor) -> Submitted:
-    """File a task. The same task_id again answers the existing one and changes nothing, not even the callback."""
+def submit(
+    tx: Transaction,
+    now: Moment,
+    policy: Policy,
+    submission: Submission,
+    actor: Actor,
+    *,
+    compare_up_to: int | None = None,
+) -> Submitted | Task:
+    """File a task. The same task_id again answers the existing one and changes nothing, not even the callback.
+
+    A writer has no time for intents of more than `compare_up_to` characters: then the existing task is returned, for
+    the caller to tell with `submitted_again`. Neither its intent nor its site nor its callback ever changes.
+    """
     inserted = tx.change(
         "task_insert",
         task_id=submission.task_id,
@@ -30,15 +42,8 @@ def submit(tx: Transaction, now: Moment, policy: Policy, submission: Submission,
     )
     if not inserted:
         existing = get_task(tx, submission.task_id)
-        differs = _differs(existing, submission)
-        if differs:
-            _log.warning(
-                "a task was submitted again with another %s; the first stands",
-                " and another ".join(differs),
-                extra={"task_id": submission.task_id},
-            )
-        matches = "intent_json" not in differs
-        return Submitted(existing.task_id, existing.status, created=False, intent_matches=matches, differs=differs)
+        long = max(len(existing.intent_json), len(submission.intent_json))
+        return existing if compare_up_to is not None and long > compare_up_to else submitted_again(existing, submission)
     tx.change(
         "event_append",
         at=now.utc,
@@ -53,6 +58,19 @@ def submit(tx: Transaction, now: Moment, policy: Policy, submission: Submission,
     )
     tx.hint(QUEUE)
     return Submitted(submission.task_id, TaskStatus.QUEUED, created=True, intent_matches=True)
+
+
+def submitted_again(existing: Task, submission: Submission) -> Submitted:
+    """Tell what a submission comes to whose task exists already."""
+    differs = _differs(existing, submission)
+    if differs:
+        _log.warning(
+            "a task was submitted again with another %s; the first stands",
+            " and another ".join(differs),
+            extra={"task_id": submission.task_id},
+        )
+    matches = "intent_json" not in differs
+    return Submitted(existing.task_id, existing.status, created=False, intent_matches=matches, differs=differs)
 
 
 def cancel(tx: Transaction, now: Moment, task_id: str, reason: str, actor: Actor) -> TaskDetail | Refusal:

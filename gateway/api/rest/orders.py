@@ -12,12 +12,12 @@ from gateway.api.rest.envelope import success
 from gateway.api.rest.parameters import Limit, Offset, TaskIdInPath
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
 from gateway.api.rest.slices import answer_page
+from gateway.api.submission import file_order
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy, Submission
 from gateway.domain.states import TaskStatus
 from gateway.domain.task_document import task_document
 from gateway.orders.read import get_task, list_tasks_from
-from gateway.orders.submit import submit
 from gateway.store.port import Store
 
 _SERVICE = "ordergateway.v1.OrderService"
@@ -46,7 +46,7 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
             callback_url=fields.callback_url("callback_url", body.callback_url),
             traceparent=call.traceparent,
         )
-        done = await store.write(submit, policy, wanted, Actor(call.identity.name))
+        done = await file_order(store, policy, wanted, Actor(call.identity.name))
         return success(convert.submitted_json(done))
 
     @router.get(

@@ -9,11 +9,12 @@ from gateway.api import convert, requests
 from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
 from gateway.api.large import checked
+from gateway.api.submission import file_order
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy
 from gateway.orders.history import topic_of
 from gateway.orders.read import get_task, list_tasks
-from gateway.orders.submit import cancel, submit
+from gateway.orders.submit import cancel
 from gateway.store.port import Store
 from gateway.waiting.hub import Hub
 from gateway.waiting.stream import Heartbeat
@@ -35,7 +36,7 @@ class OrderService:
             len(request.intent_json),
             lambda: requests.submission(request, self._policy, self._new_task_id, call.traceparent),
         )
-        done = await self._store.write(submit, self._policy, wanted, Actor(call.identity.name))
+        done = await file_order(self._store, self._policy, wanted, Actor(call.identity.name))
         return orders_pb2.SubmitOrderResponse(
             task_id=done.task_id,
             status=convert.task_status_to(done.status),

@@ -36,9 +36,9 @@ def post(path: str, body: bytes, content_type: str = "application/json") -> byte
     return request(f"POST {path}", *headers, body=body)
 
 
-def rest(value: str) -> bytes:
+def rest(value: str, task_id: str = "a") -> bytes:
     """A submission over REST whose intent holds this."""
-    return post("/api/orders", f'{{"task_id": "a", "site": "rakuten", "intent": {{"x": {value}}}}}'.encode())
+    return post("/api/orders", f'{{"task_id": "{task_id}", "site": "rakuten", "intent": {{"x": {value}}}}}'.encode())
 
 
 def connect(value: str) -> bytes:
@@ -47,6 +47,7 @@ def connect(value: str) -> bytes:
     return post(SUBMIT_RPC, json.dumps(told).encode())
 
 
+TAKEN = rest(many("2.5", 49_000 * 4), "taken")
 FULL = 4 * MIB - 200
 HTTP: dict[str, Callable[[], bytes]] = {
     "REST, 4 MiB of {}": lambda: rest(many("{}", FULL)),
@@ -60,6 +61,7 @@ HTTP: dict[str, Callable[[], bytes]] = {
     "REST, a text of three bytes a letter": lambda: rest('"' + "\u65e5" * (FULL // 3) + '"'),
     "REST, a number of 4 million digits": lambda: rest("0." + "1" * FULL),
     "REST, as many values as are allowed": lambda: rest(many("{}", 49_000 * 3)),
+    "REST, another intent under a key that is taken": lambda: rest(many("1.5", 49_000 * 4), "taken"),
     "Connect, intent of {}": lambda: connect(many("{}", 250 * KIB)),
     "Connect, as many values as are allowed": lambda: connect(many("{}", 49_000 * 3)),
     "Connect, 4 MiB of {}": lambda: post(SUBMIT_RPC, b'{"x": ' + many("{}", FULL).encode() + b"}"),
@@ -82,6 +84,7 @@ GRPC = {
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WatchedGateway]:
     async with watched_gateway(tmp_path_factory.mktemp("gateway")) as gateway:
+        await exchange(gateway.http_port, TAKEN)
         yield gateway
 
 
