@@ -231,7 +231,11 @@ CASES = (
     Case("OperationsService/ListDecisions", nothing, READS, STALE),
     Case("OperationsService/RequeueOrder", person, steps=STALE),
     Case("OperationsService/WithdrawOrder", person, steps=(*STALE, requeue)),
-    Case("OperationsService/ResolveOrder", lambda rig: person(rig) | {"outcome": "TASK_STATUS_SUCCEEDED"}, steps=STALE),
+    Case(
+        "OperationsService/ResolveOrder",
+        lambda rig: person(rig) | {"outcome": "TASK_STATUS_SUCCEEDED", "site_order_id": "site-order-1"},
+        steps=STALE,
+    ),
     Case("OperationsService/ExpireOrder", person, steps=HELD),
     Case("OperationsService/PauseDispatch", lambda _: {"reason": "a reason"}),
     Case("OperationsService/ResumeDispatch", lambda _: {"reason": "a reason"}, steps=(pause,)),
