@@ -92,7 +92,7 @@ def reclaim(
     actor = Actor(request.identity, request.worker_id)
     refusal = check(Event.RECLAIM, task) or _occupied(tx, policy, task)
     if refusal is not None:
-        wish = {"reason": command.reason} if command.reason else {}
+        wish = {"asked_because": command.reason} if command.reason else {}
         record_refusal(tx, now, task, "reclaim_refused", actor, refusal, **_by(command), **wish)
         return refusal
     clear_alert(tx, now, AlertKind.TASK_STALE, task_id)

@@ -33,6 +33,46 @@ async def test_a_task_that_the_journal_has_ended_is_reported_and_not_done_again(
     assert await bench.ordered() == 1
 
 
+async def test_what_ended_before_anything_was_placed_is_begun_again_from_the_queue(bench: Bench) -> None:
+    """A person has put what was in the way right, and requeued the task."""
+    await bench.shop.control.arm("logged_out", "cart_add")
+    await bench.shop.control.change_account(login_refused=True)
+    first = await bench.execute()
+    assert (first.terminal_status, first.error_code) == (NEEDS_HUMAN, 5001)
+    del bench.gateway.ended["po-1"]
+    await bench.shop.control.disarm()
+    await bench.shop.control.change_account(login_refused=False)
+    again = await bench.execute(lease_count=2)
+    assert (again.state, again.HasField("error_code")) == (ORDERED, False)
+    assert "a recovered run never pays" in again.detail
+    assert await bench.ordered() == 1
+
+
+async def test_what_ended_before_anything_was_placed_is_only_told_again_to_who_reclaims_it(bench: Bench) -> None:
+    await bench.shop.control.change_account(login_refused=True, end_sessions=True)
+    await bench.execute()
+    del bench.gateway.ended["po-1"]
+    await bench.shop.control.change_account(login_refused=False)
+    bench.gateway.reclaimable["po-1"] = bench.gateway.lease("po-1", bench.intent(), lease_count=2)
+    async with bench.worker():
+        number = await bench.in_journal(lambda journal: journal.file_wish("po-1", requested_by="ann", reason="look"))
+        await bench.end_of_wish(number)
+    assert bench.gateway.ended["po-1"].terminal_status == NEEDS_HUMAN
+    assert await bench.ordered() == 0
+    (asked,) = bench.gateway.requests("ReclaimOrder")
+    assert isinstance(asked, pb.ReclaimOrderRequest)
+    assert (asked.requested_by, asked.reason) == ("ann", "look")
+
+
+async def test_what_was_clicked_is_never_begun_again_from_the_queue(bench: Bench) -> None:
+    await bench.shop.control.arm("reset", "submit")
+    assert (await bench.execute()).terminal_status == NEEDS_HUMAN
+    del bench.gateway.ended["po-1"]
+    end = await bench.execute(lease_count=2)
+    assert end.terminal_status == NEEDS_HUMAN
+    assert (await bench.shop.control.counters())["submits_received"] == 1
+
+
 async def test_a_recovered_task_is_verified_first_and_the_permit_quotes_it(bench: Bench) -> None:
     end = await bench.execute(lease_count=2)
     assert end.terminal_status == NEEDS_HUMAN

@@ -164,6 +164,24 @@ async def test_reclaim_shows_what_comes_of_it_and_says_it_in_its_exit_code(bench
     )
 
 
+async def test_a_reclaim_says_who_asked_and_why(bench: Bench) -> None:
+    async with bench.worker():
+        await bench.gateway.called("LeaseOrders")
+    for reason, shown in (
+        ((), "Missing option"),
+        (("--reason", " "), "1 to 1,000"),
+        (("--reason", "x" * 1_001), "1,000"),
+    ):
+        code, _, errors = await call(bench, "reclaim", "po-1", *reason)
+        assert (code, shown in errors) == (Exit.USAGE, True), errors
+    await call(bench, "reclaim", "po-1", *WHY, "--wait", "0", LOGNAME="ann", SUDO_USER="")
+    await call(bench, "reclaim", "po-2", *WHY, "--by", "bob on call", "--wait", "0")
+    for task_id, who in (("po-1", "ann"), ("po-2", "bob on call")):
+        wish = await bench.in_journal(lambda journal, task_id=task_id: journal.last_wish(task_id))  # type: ignore[misc]
+        assert wish is not None
+        assert (wish.requested_by, wish.reason) == (who, WHY[1])
+
+
 @pytest.mark.parametrize(
     "words", [("reclaim", "po-1", *WHY), ("journal", "show", "po-1"), ("evidence", "list", "po-1")]
 )

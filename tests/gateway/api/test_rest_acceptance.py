@@ -38,6 +38,20 @@ async def test_the_same_task_id_twice_makes_one_task(rest: httpx.AsyncClient) ->
     assert data_of(await rest.get("/api/orders"))["total"] == 1
 
 
+@pytest.mark.parametrize("word", ["needs_human", "failed", "succeeded"])
+async def test_a_terminal_report_may_say_how_it_ends_where_its_state_stands(rest: httpx.AsyncClient, word: str) -> None:
+    await submit(rest)
+    data_of(await rest.get("/api/orders/lease", params={"worker_id": "w1", "wait": 0}))
+    data_of(await report(rest, "in_cart"))
+    assert await code_of(await report(rest, word)) == (422, 422)
+    other = "succeeded" if word == "failed" else "failed"
+    assert await code_of(await report(rest, word, terminal=True, terminal_status=other)) == (422, 422)
+    assert data_of(await report(rest, word, terminal=True, detail="3-D Secure"))["status"] == word
+    found = await task(rest)
+    assert (found["status"], found["latest_state"]) == (word, "in_cart")
+    assert found["reports"][-1]["detail"] == "3-D Secure"
+
+
 async def test_a_task_without_a_key_gets_one(rest: httpx.AsyncClient) -> None:
     made = data_of(await post(rest, "/api/orders", {"site": "rakuten", "intent": {}}))
     assert (await task(rest, made["task_id"]))["status"] == "queued"

@@ -102,6 +102,19 @@ def order(book: Book, task_id: str, number: str, state: OrderState = OrderState.
     return lease
 
 
+def test_a_number_that_only_a_late_report_told_is_known(shop: Shop, book: Book) -> None:
+    lease = book.take("po-1")
+    book.permit(lease)
+    book.lapse(lease)
+    shop.show("A-1")
+    assert shop.found() == [("unknown_to_tasks", "A-1", "")]
+    book.report(lease, OrderState.ORDERED, site_order_id="A-1")
+    assert book.details("report_refused")
+    assert shop.found() == []
+    shop.show("A-1")
+    assert shop.found() == []
+
+
 def test_an_order_that_no_task_knows_is_found_once_however_often_it_is_seen(shop: Shop) -> None:
     for _ in range(3):
         shop.show("A-1")

@@ -1,14 +1,17 @@
 """Taking and holding (specification, sections 2 and 4): queue order, slots, repeats, undo, reclaim, expiry at use."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from gateway.domain.models import Lease, LeaseScope, Renewed
-from gateway.domain.refusals import Reason
+from gateway.domain.models import Command, Lease, LeaseScope, Renewed
+from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import OrderState, TaskStatus
+from gateway.orders.expire import expire
+from gateway.orders.lease import reclaim
 from tests.gateway.support.book import OTHER_JOURNAL, POLICY, Book, reason, refused
 from tests.gateway.support.manual_time import TICK, ManualTime
 
@@ -53,6 +56,49 @@ def test_by_site_each_site_has_one_task_in_execution(by_site: Book) -> None:
             book.submit(task_id, site)
         first, second, third = (book.open(book.request(f"w{number}")) for number in range(3))
         assert [lease and lease.task_id for lease in (first, second, third)] == ["po-1", "po-3", None]
+
+
+def test_after_a_change_to_the_global_scope_no_task_is_taken_beside_one_that_goes_on(by_site: Book) -> None:
+    """Two tasks were in execution then; one slot is left for both, and the end of its holder does not free it."""
+    with by_site as book:
+        book.submit("po-1", "rakuten")
+        book.submit("po-2", "sandbox")
+        first, second = (book.open(book.request(f"w{number}")) for number in (1, 2))
+        assert first is not None
+        assert second is not None
+        for lease in (first, second):
+            book.renew(lease)
+        book.restart(POLICY)
+        for task_id in ("po-3", "po-4"):
+            book.submit(task_id, "rakuten")
+        book.report(first, OrderState.PAID, terminal=True)
+        assert book.open(book.request("w3")) is None
+        book.run(expire, book.task("po-2"))
+        gone = book.open(book.request("w3"))
+        assert gone is not None
+        refusal = book.reclaim("po-2", book.request("w4"))
+        assert isinstance(refusal, Refusal)
+        assert (refusal.reason, refusal.retry_after) == (Reason.ANOTHER_TASK_ACTIVE, timedelta(seconds=5))
+        assert "task po-3 is in execution; reclaim po-2 again" in refusal.message
+
+
+def test_a_reclaim_carries_who_asked_and_why_into_the_history(book: Book) -> None:
+    lease = book.take()
+    book.lapse(lease)
+    again = book.run(
+        reclaim, book.policy, "po-1", book.request(session="session-of-reclaim"), book.new_token(),
+        Command("ann@shop-pc", "the power came back"),
+    )  # fmt: skip
+    assert isinstance(again, Lease)
+    refusal = book.run(
+        reclaim, book.policy, "po-1", book.request("w2"), book.new_token(), Command("bob", "it hangs")
+    )  # fmt: skip
+    assert isinstance(refusal, Refusal)
+    taken, kept = book.rows("SELECT actor, worker_id, reason, details_json FROM events WHERE kind LIKE 'reclaim%'")
+    assert (taken["actor"], taken["worker_id"], taken["reason"]) == ("worker", "w1", "the power came back")
+    assert json.loads(taken["details_json"])["requested_by"] == "ann@shop-pc"
+    told = json.loads(kept["details_json"])
+    assert (told["requested_by"], told["asked_because"]) == ("bob", "it hangs")
 
 
 def test_an_unacknowledged_lease_lives_until_one_tick_before_its_time(book: Book) -> None:

@@ -382,6 +382,24 @@ def test_a_number_told_late_counts_as_well(book: Book) -> None:
     assert ("site_order_id_conflict", "rakuten/266123-1") in book.alerts()
 
 
+def test_a_report_with_the_sequence_of_the_known_one_is_its_repeat_and_overwrites(book: Book) -> None:
+    """The outbox sends a report again with less in it and a note: the same number, other words."""
+    lease = book.take()
+    book.report(lease, S.ORDERED, sequence=4, detail="as it was", payable_yen=980)
+    assert not accepted(book.report(lease, S.ORDERED, sequence=4, detail="sent again")).recorded
+    assert (row(book, S.ORDERED)["detail"], row(book, S.ORDERED)["payable_yen"]) == ("sent again", 980)
+    book.report(lease, S.ORDERED, sequence=3, detail="an older one")
+    assert row(book, S.ORDERED)["detail"] == "sent again"
+
+
+def test_an_amount_and_a_code_of_zero_are_something_said(book: Book) -> None:
+    lease = book.take()
+    book.report(lease, S.IN_CART, sequence=1, payable_yen=0, error_code=0)
+    (said,) = book.details("report")
+    assert (said["payable_yen"], said["error_code"]) == (0, 0)
+    assert "terminal" not in said
+
+
 # Orders of other tasks, which a look at the site leaves out.
 
 
