@@ -103,6 +103,7 @@ def order(book: Book, task_id: str, number: str, state: OrderState = OrderState.
 
 
 def test_a_number_that_only_a_late_report_told_is_known(shop: Shop, book: Book) -> None:
+    book.submit("po-1", "sandbox")
     lease = book.take("po-1")
     book.permit(lease)
     book.lapse(lease)
