@@ -13,7 +13,7 @@ from gateway.domain.models import Actor, AlertKind, Task
 from gateway.domain.moment import Moment
 from gateway.domain.operations import UNKNOWN_JOURNAL, UNKNOWN_WORKER
 from gateway.domain.states import ACTIVE, TaskStatus
-from gateway.orders.history import raise_alert, record, record_general
+from gateway.orders.history import clear_alert, raise_alert, record, record_general
 from gateway.store.port import Transaction
 from gateway.store.rows import task_from
 
@@ -49,6 +49,7 @@ def _mark(tx: Transaction, now: Moment, task: Task, actor: Actor, reason: str, t
         elapsed_us=now.elapsed_us,
     )
     record(tx, now, task, KIND, actor, TaskStatus.STALE, reason=reason, lease_count=number)
+    clear_alert(tx, now, AlertKind.TASK_NEEDS_HUMAN, task.task_id)
     raise_alert(
         tx, now, AlertKind.TASK_STALE, task.task_id,
         f"task {task.task_id} was {task.status} in the backup that the gateway was restored from; it may have been "

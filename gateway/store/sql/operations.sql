@@ -106,12 +106,17 @@ WHERE subject = :subject AND kind IN ('permit', 'permit_refused') AND instr(deta
 ORDER BY sequence DESC LIMIT 1;
 
 -- name: tasks_open
-SELECT * FROM tasks WHERE status IN ('queued', 'leased', 'running', 'stale') ORDER BY row;
+-- Those that may still be, or have been since, in a worker's hand; one that needs a person could have been requeued.
+SELECT * FROM tasks
+WHERE status IN ('queued', 'leased', 'running', 'stale')
+    OR status = 'needs_human' AND may_have_clicked = 0 AND order_known = 0
+ORDER BY row;
 
 -- name: task_restore_as_permitted
 UPDATE tasks
 SET status = 'stale', slot = NULL, lease_owner = NULL, lease_expires_at = NULL, lease_deadline_us = NULL,
-    lease_count = :lease_number, may_have_clicked = 1, submit_permitted_at = :at, updated_at = :at
+    lease_count = :lease_number, may_have_clicked = 1, submit_permitted_at = :at, end_state = NULL, end_status = NULL,
+    updated_at = :at
 WHERE task_id = :task_id;
 
 -- name: lease_of_the_unknown

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.models import Lease
+from gateway.domain.models import Lease, Via
 from gateway.domain.operations import BackupFacts
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, Placement, TaskStatus
@@ -298,6 +298,7 @@ def test_a_damaged_database_can_be_replaced(tmp_path: Path, book: Book) -> None:
         (TaskStatus.LEASED, True),
         (TaskStatus.RUNNING, True),
         (TaskStatus.STALE, True),
+        (TaskStatus.NEEDS_HUMAN, True),  # not clicked then, so it may have been requeued since
     ],
 )
 def test_after_a_restore_every_open_task_counts_as_permitted(
@@ -331,9 +332,12 @@ def test_after_a_restore_every_open_task_counts_as_permitted(
     assert reason(book.permit(lease, attests=True, look=look)) is Reason.PERMIT_OTHER_JOURNAL
 
 
-@pytest.mark.parametrize("status", [TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.NEEDS_HUMAN])
-def test_a_restore_leaves_ended_tasks_as_they_are(tmp_path: Path, book: Book, status: TaskStatus) -> None:
-    bring(book, status)
+@pytest.mark.parametrize(
+    ("status", "via"),
+    [(TaskStatus.SUCCEEDED, Via.GRPC), (TaskStatus.FAILED, Via.GRPC), (TaskStatus.NEEDS_HUMAN, Via.REST)],
+)
+def test_a_restore_leaves_ended_tasks_as_they_are(tmp_path: Path, book: Book, status: TaskStatus, via: Via) -> None:
+    bring(book, status, via=via)
     before = book.task()
     assert into(save(book, tmp_path / "b"), book).open_tasks == 0
     assert book.task() == before
