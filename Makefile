@@ -36,7 +36,7 @@ simulate: $(ready) ## Simulate RUNS=2000 lives of gateway and worker with every 
 	@$(VENV)/bin/python -m tests.simulation --runs $(or $(RUNS),2000) --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
 
 mutants: $(ready) ## Take out one safeguard after the other; the simulation must find each out
-	@$(VENV)/bin/python -m tests.simulation --mutants --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS))
+	@$(VENV)/bin/python -m tests.simulation --mutants --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 kill: $(ready) ## Kill and restart the real processes ROUNDS=300 times while the shop counts
 	@$(VENV)/bin/python -m tests.faults --rounds $(or $(ROUNDS),300) --seed $(or $(SEED),1)

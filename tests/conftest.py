@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.optional_parts import are_hidden, hidden, missing_for
-from tests.simulation.figures import told
+from tests.simulation.figures import reached, told
 
 MISSING = pytest.StashKey[bool]()
 """Set on a test that an optional part is missing for."""
@@ -68,3 +68,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if runs:
         terminalreporter.section("simulated")
         terminalreporter.write_line(told(runs, seconds, counts))
+        terminalreporter.write_line(reached(counts))

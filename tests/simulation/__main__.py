@@ -12,10 +12,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
-from tests.simulation.figures import told
-from tests.simulation.mutants import MUTANTS, runs_until_found
+from tests.simulation.figures import not_reached, reached, told
+from tests.simulation.mutants.hunt import MOST_RUNS, hunt
+from tests.simulation.mutants.registry import MUTANTS
 from tests.simulation.run import Result, simulate
+
+ENOUGH = 100
+"""So many runs must have reached everything."""
 
 
 def results(seeds: range, jobs: int) -> Iterator[Result]:
@@ -40,17 +45,33 @@ def run_many(seeds: range, jobs: int) -> int:
     minutes = (time.monotonic() - began) / 60
     print(f"failed {failed}, in {minutes:.1f} minutes")
     print(told(len(seeds), seconds, counts))
+    print(reached(counts))
+    if len(seeds) >= ENOUGH and (never := not_reached(counts)):
+        print(f"never reached: {', '.join(never)}")
+        failed += 1
     return failed
 
 
-def run_mutants(seed: int, jobs: int) -> int:
-    """Hunts every mutant; returns how many survive."""
-    survivors = 0
+def run_mutants(seed: int, jobs: int, only: str, record: Path | None) -> int:
+    """Hunts every mutant whose name contains `only`; prints the table and returns how many survive."""
+    names = [name for name in MUTANTS if only in name]
+    began, table = time.monotonic(), []
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        for name, (runs, why) in zip(MUTANTS, pool.imap(partial(runs_until_found, seed), MUTANTS), strict=True):
-            survivors += not runs
-            print(f"{name:38s} {f'{runs:5d} runs  {why}' if runs else 'SURVIVES'}", flush=True)
-    return survivors
+        seeds = range(seed, seed + MOST_RUNS)
+        guilty = {result.seed: result.violations[0] for result in pool.imap(simulate, seeds) if result.violations}
+        for number, why in guilty.items():
+            print(f"seed {number} is guilty without any mutant, so it shows nothing: {why}")
+        print(f"{'mutant':42s} {'runs':>5s}  found by", flush=True)
+        for found in pool.imap(partial(hunt, seed, frozenset(guilty)), names):
+            table.append(found)
+            runs, why = (str(found.runs), found.why) if found.runs else ("-", "SURVIVES")
+            print(f"{found.name:42s} {runs:>5s}  {why}", flush=True)
+    survivors = sum(not found.runs for found in table)
+    minutes = (time.monotonic() - began) / 60
+    print(f"{len(names)} mutants from seed {seed}, {survivors} survive, in {minutes:.1f} minutes")
+    if record is not None:
+        record.write_text("".join(found.row() for found in table), "utf-8")
+    return survivors + len(guilty)
 
 
 def main() -> int:
@@ -60,13 +81,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--timeline", action="store_true", help="print the timeline of the one seed")
     parser.add_argument("--mutants", action="store_true")
+    parser.add_argument("--only", default="", help="with --mutants: those whose names contain this")
+    parser.add_argument("--table", type=Path, help="with --mutants: a file for the table, in Markdown")
     asked = parser.parse_args()
     if asked.timeline:
         result = simulate(asked.seed)
         print("\n".join([*result.lines, *result.violations]))
         return bool(result.violations)
     if asked.mutants:
-        return bool(run_mutants(asked.seed, asked.jobs))
+        return bool(run_mutants(asked.seed, asked.jobs, asked.only, asked.table))
     return bool(run_many(range(asked.seed, asked.seed + asked.runs), asked.jobs))
 
 

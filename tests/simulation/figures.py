@@ -1,18 +1,40 @@
-"""What many runs are counted by, in one line for `make test` and for `make simulate`."""
+"""What many runs are counted by, told by `make test` and `make simulate`, and what they must have reached."""
 
 from collections import Counter
 from collections.abc import Mapping
 
 NAMES = (
-    "gateway crashes", "worker crashes", "freezes", "cuts", "full disks", "lost requests", "lost answers",
-    "duplicated requests", "event submit", "event lease", "event undo", "event expire", "event expire_now",
-    "event reclaim", "event requeue", "event withdraw", "event resolve", "event report_refused", "event permit",
-    "second permits", "clicks", "orders placed", "payments", "duplicates",
+    "gateway crashes", "worker crashes", "freezes", "cuts", "full disks", "commits of unknown outcome", "lost requests",
+    "lost answers", "duplicated requests", "event submit", "event lease", "event undo", "event expire",
+    "event expire_now", "event reclaim", "event requeue", "event withdraw", "event resolve", "event report_refused",
+    "event permit", "second permits", "clicks", "orders placed", "payments", "duplicates",
 )  # fmt: skip
+MUST_BE_REACHED = (
+    "second permits", "recovered tasks permitted", "not_ordered verdicts", "event permit_refused",
+    "lost permit answers", "permits asked for too late", "clicks kept back by their record",
+    "ended tasks offered again", "leases that came twice", "leases over REST", "event undo", "event withdraw",
+    "event expire_now", "event report_refused", "event report_after_end", "strangers' orders seen",
+    "looks at orders alike", "pages turned", "leftovers emptied", "restores", "commits of unknown outcome",
+    "duplicated requests", "freezes", "cuts", "full disks",
+)  # fmt: skip
+"""What a hundred runs must have come to, each: where one of these never happens, what guards it is not tried."""
 
 
 def told(runs: int, seconds: float, counts: Mapping[str, int]) -> str:
     """Runs, their virtual length in seconds, and what happened in them; "duplicates 0" is in it."""
     counts = Counter(counts)
-    happened = ", ".join(f"{name.removeprefix('event ')} {counts[name]:,}" for name in NAMES)
-    return f"runs {runs:,}, virtual hours {seconds / 3600:,.1f}, {happened}"
+    return f"runs {runs:,}, virtual hours {seconds / 3600:,.1f}, {_listed(NAMES, counts)}"
+
+
+def reached(counts: Mapping[str, int]) -> str:
+    """How often the runs came to what they must come to."""
+    return f"reached: {_listed(MUST_BE_REACHED, Counter(counts))}"
+
+
+def not_reached(counts: Mapping[str, int]) -> list[str]:
+    """What never happened and should have."""
+    return [name for name in MUST_BE_REACHED if not counts.get(name)]
+
+
+def _listed(names: tuple[str, ...], counts: Counter[str]) -> str:
+    return ", ".join(f"{name.removeprefix('event ')} {counts[name]:,}" for name in names)

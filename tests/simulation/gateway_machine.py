@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from gateway.api.services.orders import OrderService
 from gateway.clock import SystemTime, load_clock
 from gateway.domain.models import LeaseScope, Policy
 from gateway.orders.start import resume_after_start
+from gateway.restore import restore
+from gateway.store.sqlite.backup import back_up
 from gateway.store.sqlite.engine import open_database
 from gateway.sweeps.alerts import AlertSweep
 from gateway.sweeps.expire import ExpireSweep
@@ -27,8 +28,9 @@ from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep
 from gateway.waiting.hub import Hub
 from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
-from tests.simulation.loop import Process, VirtualLoop
-from tests.simulation.store import Disk, SimGroupWriter, SimStore
+from tests.simulation.loop import THE_END, Process, VirtualLoop
+from tests.simulation.rest_door import RestDoor
+from tests.simulation.store import Disk, SimGroupWriter, SimStore, StoreWatch
 from tests.simulation.trace import Trace
 from tests.simulation.wire import Server
 
@@ -67,11 +69,10 @@ class GatewayMachine:
         folder: Path,
         chance: random.Random,
         trace: Trace,
-        audit: Callable[[Any, float], None],
     ) -> None:
         self.loop = loop
         self.path = folder / "gateway.db"
-        self.disk = Disk(chance)
+        self.disk = Disk(chance, trace.count)
         self.server = Server()
         self.process: Process | None = None
         self.wall_offset = 0.0
@@ -79,9 +80,12 @@ class GatewayMachine:
         self._booted_at = 0.0
         self._chance = chance
         self._trace = trace
-        self._audit = audit
         self._store: SimStore | None = None
         self._tokens = 0
+        self._backups = folder / "backups"
+        self.watch: StoreWatch
+        """Set before the first start."""
+        self.rest: RestDoor | None = None
 
     @property
     def is_up(self) -> bool:
@@ -100,6 +104,19 @@ class GatewayMachine:
         self._booted_at = self.loop.time() - 1.0
         self._trace("gateway", "its machine is rebooted")
 
+    def back_up(self, name: str) -> None:
+        """A backup of what is on disk now."""
+        back_up(self.path, self._backups, name, lambda: False)
+        self._trace("gateway", f"is backed up as {name}")
+
+    def restore(self, name: str) -> None:
+        """Its power is off, and the backup is put in the database's place."""
+        self.power_off()
+        restore(self._backups / name, self.path, machine=self.machine_time())
+        self._trace("gateway", f"is restored from {name}")
+        self._trace.count("restores")
+        self.watch.restored(self.path)
+
     def start(self, fuse: int | None = None) -> None:
         """Starts the process; its power fails after that many points."""
         self.process = process = Process(self.loop, "gateway", fuse)
@@ -115,8 +132,10 @@ class GatewayMachine:
     def _on_death(self) -> None:
         assert self.process is not None
         self._trace("gateway", f"loses power at {self.process.last_point}")
-        self._trace.count("gateway crashes")
+        if self.process.last_point != THE_END:
+            self._trace.count("gateway crashes")
         self.server.handlers = {}
+        self.rest = None
         if self._store is not None:
             self._store.cut_off()
             self._store = None
@@ -133,9 +152,9 @@ class GatewayMachine:
             lambda _error: process.power_off(),
             process=process,
             disk=self.disk,
-            audit=self._audit,
+            watch=self.watch,
         )
-        store = self._store = SimStore(database, clock, writer, self.disk, self._chance)
+        store = self._store = SimStore(database, clock, writer, self.disk, self._chance, self.watch)
         try:
             await store.write(resume_after_start, POLICY, clock_continues=clock.continues, wall_utc=clock.wall_utc())
             await store.write(clock.save)
@@ -155,6 +174,7 @@ class GatewayMachine:
         for work in (desk.run(), *map(run_sweep, sweeps)):
             process.spawn(work)
         self.server.handlers = self._handlers(store, hub, desk)
+        self.rest = RestDoor(process, store, desk)
         self._trace("gateway", "is up")
 
     def _handlers(self, store: SimStore, hub: Hub, desk: LeaseDesk) -> dict[str, Any]:

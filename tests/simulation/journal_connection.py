@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.simulation.loop import Process
-from tests.simulation.store import Disk, full_disk
+from tests.simulation.store import Disk, failed_commit, full_disk
 
 BUSY_SECONDS = 10.0
 READING = ("SELECT", "PRAGMA", "ROLLBA")
@@ -60,12 +60,20 @@ class InlineConnection:
         if sql == "COMMIT":
             await self._process.point("journal: before COMMIT")
             await asyncio.sleep(self._disk.latency())
-            cursor = self.raw.execute(sql)
+            reached = self._disk.commit_fails()
+            cursor = self.raw.execute("ROLLBACK" if reached is False else sql)
+            if reached is not None:
+                raise failed_commit()
             await self._process.point("journal: after COMMIT")
             return InlineCursor(cursor)
         if self._disk.full and not sql.startswith(READING):
             raise full_disk()
-        return InlineCursor(self.raw.execute(sql, tuple(parameters or ())))
+        try:
+            return InlineCursor(self.raw.execute(sql, tuple(parameters or ())))
+        except sqlite3.IntegrityError:
+            if sql.startswith("INSERT INTO clicks"):
+                self._disk.count("clicks kept back by their record")
+            raise
 
     async def _begin(self) -> sqlite3.Cursor:
         waited = 0.0

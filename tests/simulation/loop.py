@@ -12,6 +12,8 @@ from typing import Any
 
 PROCESS: ContextVar["Process | None"] = ContextVar("process", default=None)
 MOST_AWAITS_OF_AN_END = 50
+THE_END = "the end of the run"
+"""The last point of a process that lives until then."""
 
 
 class PowerOff(BaseException):
@@ -38,7 +40,8 @@ class SimTask(asyncio.Task[Any]):
 
     def __init__(self, coro: Coroutine[Any, Any, Any], *, loop: "VirtualLoop", **options: Any) -> None:
         self.number = loop.next_number()
-        self.context: Context = options.pop("context", None) or copy_context()
+        context = options.pop("context", None)
+        self.context: Context = copy_context() if context is None else context
         self.process = self.context.get(PROCESS)
         super().__init__(coro, loop=loop, context=self.context, **options)
         loop.tasks[self.number] = self
@@ -162,7 +165,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         asyncio.tasks._enter_task(self, task)
         try:
             for _ in range(MOST_AWAITS_OF_AN_END):
-                task.context.run(task.get_coro().throw, PowerOff("the end of the run"))  # type: ignore[union-attr]
+                task.context.run(task.get_coro().throw, PowerOff(THE_END))  # type: ignore[union-attr]
         except BaseException:  # noqa: BLE001, S110 -- whatever it ends with, it has ended
             pass
         finally:

@@ -11,17 +11,18 @@ from ordergateway.v1 import operations_pb2, orders_pb2
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
-from tests.simulation.auditor import Auditor
+from tests.simulation.books import Books, settled_at
+from tests.simulation.shop import SimShop
 from tests.simulation.site import item_url
-from tests.simulation.trace import Trace
 from tests.simulation.wire import Channel
 from tests.simulation.worker_machine import WorkerMachine
-from worker.sandbox_shop.shop import Shop
 
 METADATA = (("authorization", "Bearer secret"),)
 CALL_SECONDS = 6.0
+SOON = 18.0
 STALE = orders_pb2.TASK_STATUS_STALE
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
+IMPOSSIBLE = orders_pb2.PLACEMENT_IMPOSSIBLE
 QUEUED = orders_pb2.TASK_STATUS_QUEUED
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
 FAILED = orders_pb2.TASK_STATUS_FAILED
@@ -38,8 +39,8 @@ CATALOGUE = (
 WAYS_TO_PAY = ("card", "card", "card", "convenience_store", "card_3ds")
 
 
-def make_intent(chance: random.Random) -> dict[str, Any]:
-    """One to two items, sometimes too dear, sometimes sold out."""
+def make_intent(chance: random.Random, *, dear: bool = False) -> dict[str, Any]:
+    """One to two items, sometimes too dear, sometimes sold out; mostly too dear if `dear`."""
     weights = (8, 8, 8, 8, 2, 1, 1)
     chosen = chance.choices(CATALOGUE, weights, k=chance.choice((1, 1, 1, 2)))
     items = {}
@@ -48,10 +49,11 @@ def make_intent(chance: random.Random) -> dict[str, Any]:
         if variant is not None:
             item["variant_id"] = variant
         items[code, variant] = (item, price)
-    total = sum(item["quantity"] * price for item, price in items.values()) + 550
+    total = sum(item["quantity"] * price for item, price in items.values())
+    spare = -100 if dear and chance.random() < 0.7 else chance.choice((1_050, 8_550))
     return {
         "items": [item for item, _ in items.values()],
-        "max_total_yen": total + chance.choice((500, 8_000)),
+        "max_total_yen": total + spare,
         "options": {"payment_method": chance.choice(WAYS_TO_PAY)},
     }
 
@@ -59,24 +61,45 @@ def make_intent(chance: random.Random) -> dict[str, Any]:
 class Upstream:
     """Submits each task until it is acknowledged, and sometimes once more."""
 
-    def __init__(self, channel: Channel, chance: random.Random, auditor: Auditor, trace: Trace) -> None:
+    def __init__(self, channel: Channel, chance: random.Random, books: Books) -> None:
         self._stub: Any = OrderServiceStub(channel)  # type: ignore[arg-type]
         self._chance = chance
-        self._auditor = auditor
-        self._trace = trace
+        self._books = books
+        self._trace = books.trace
+        self._filed: list[str] = []
+        self._under_way: list[asyncio.Task[None]] = []
 
-    async def submit(self, task_id: str, at: float) -> None:
-        intent = make_intent(self._chance)
-        self._auditor.intents[task_id] = intent
-        request = orders_pb2.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=json.dumps(intent))
+    @property
+    def is_done(self) -> bool:
+        """True if everything was acknowledged."""
+        return all(task.done() for task in self._under_way)
+
+    def submit(self, task_id: str, intent: dict[str, Any], at: float) -> None:
+        """Files a task, some seconds from now."""
+        self._books.intents[task_id] = intent
+        self._under_way.append(asyncio.ensure_future(self._submit(task_id, at)))
+
+    def file_all_again(self) -> None:
+        """The gateway may have forgotten what it had acknowledged: the newest first, as it is still waited for."""
+        for number, task_id in enumerate(reversed(self._filed)):
+            self._under_way.append(asyncio.ensure_future(self._file_again(task_id, number * 0.5)))
+
+    async def _file_again(self, task_id: str, after: float) -> None:
+        await asyncio.sleep(after)
+        await self._until_acknowledged(task_id)
+
+    async def _submit(self, task_id: str, at: float) -> None:
         await asyncio.sleep(at)
+        self._filed.append(task_id)
         for repeat in range(self._chance.choice((1, 1, 2))):
-            await self._until_acknowledged(task_id, request)
+            await self._until_acknowledged(task_id)
             if repeat == 0 and self._chance.random() < 0.05:
                 await self._cancel(task_id)
             await asyncio.sleep(self._chance.uniform(0, 60))
 
-    async def _until_acknowledged(self, task_id: str, request: Any) -> None:
+    async def _until_acknowledged(self, task_id: str) -> None:
+        intent = json.dumps(self._books.intents[task_id])
+        request = orders_pb2.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=intent)
         while True:
             try:
                 answer = await self._stub.SubmitOrder(request, metadata=METADATA, timeout=CALL_SECONDS)
@@ -85,7 +108,7 @@ class Upstream:
                 await asyncio.sleep(self._chance.uniform(0.5, 5))
             else:
                 self._trace("upstream", f"{task_id}: acknowledged, created={answer.created}")
-                self._auditor.accepted_submits.add(task_id)
+                self._books.accepted_submits.add(task_id)
                 return
 
     async def _cancel(self, task_id: str) -> None:
@@ -100,32 +123,42 @@ class Upstream:
 class Person:
     """Looks at what is stuck and decides; states only what the shop shows."""
 
-    def __init__(self, channel: Channel, chance: random.Random, auditor: Auditor, shop: Shop, trace: Trace) -> None:
+    def __init__(self, channel: Channel, chance: random.Random, books: Books, shop: SimShop) -> None:
         self._operations: Any = OperationsServiceStub(channel)  # type: ignore[arg-type]
         self._orders: Any = OrderServiceStub(channel)  # type: ignore[arg-type]
         self._chance = chance
-        self._auditor = auditor
+        self._books = books
         self._shop = shop
-        self._trace = trace
+        self._trace = books.trace
         self._attempts: dict[str, int] = {}
+        self.waits = False
+        """True: leaves a task alone until a click must soon show on the site."""
 
     async def meddle(self) -> None:
         """One decision about one task, at a moment that nobody chose well."""
         tasks = await self.tasks()
+        if self.waits:
+            tasks = [task for task in tasks if task.status != STALE or self._is_soon_settled(task.task_id)]
         if not tasks:
             return
-        task = self._chance.choice(tasks)
+        is_down = any(not worker.is_up for worker in self._books.workers)
+        urgent = [task for task in tasks if task.status == STALE or (is_down and task.status in ACTIVE)]
+        task = self._chance.choice(urgent if urgent and self._chance.random() < 0.7 else tasks)
         choices: list[Callable[[Any], Awaitable[None]]] = {
-            STALE: [self._reclaim, self._reclaim, self._reclaim, self._requeue, self._requeue, self._resolve],
-            NEEDS_HUMAN: [self._resolve],
+            STALE: [*[self._reclaim] * 4, *[self._requeue] * 2, self._resolve],
+            NEEDS_HUMAN: [self._resolve, self._requeue],
             FAILED: [self._resolve],
             QUEUED: [self._withdraw],
             ACTIVE[0]: [self._expire],
             ACTIVE[1]: [self._expire],
         }.get(task.status, [])
         # An impatient person: mostly the stale tasks are acted on.
-        if choices and (task.status == STALE or self._chance.random() < 0.15):
+        if choices and (task in urgent or self._chance.random() < 0.15):
             await self._chance.choice(choices)(task)
+
+    def _is_soon_settled(self, task_id: str) -> bool:
+        leases = [lease for lease in self._books.tasks[task_id].leases if lease.may_have_clicked]
+        return not leases or self._books.now() > settled_at(leases) - SOON
 
     async def settle(self) -> bool:
         """One round of a patient person over all tasks; True if nothing is left to do."""
@@ -155,15 +188,25 @@ class Person:
         await asyncio.sleep(seconds)
         await self.resume()
 
+    async def expire_and_reclaim(self, task_id: str) -> None:
+        """Takes a worker for dead that is not, and has the task taken up at once."""
+        request = operations_pb2.ExpireOrderRequest(task_id=task_id, reason="it is dead")
+        await self._act("ExpireOrder", request)
+        self._wish_reclaimed(task_id)
+
     async def resume(self) -> None:
         await self._act("ResumeDispatch", operations_pb2.ResumeDispatchRequest(reason="looked at it"))
 
     async def _reclaim(self, task: Any) -> None:
-        worker: WorkerMachine = self._chance.choice(self._auditor.workers)
-        self._trace("person", f"{task.task_id}: reclaim on {worker.name}")
+        self._wish_reclaimed(task.task_id)
+
+    def _wish_reclaimed(self, task_id: str) -> None:
+        able = [worker for worker in self._books.workers if worker.is_up] or self._books.workers
+        worker: WorkerMachine = self._chance.choice(able)
+        self._trace("person", f"{task_id}: reclaim on {worker.name}")
         self._trace.count("reclaims wished")
-        self._auditor.wished.add(task.task_id)
-        worker.wish(task.task_id)
+        self._books.wished.add(task_id)
+        worker.wish(task_id)
 
     async def _requeue(self, task: Any) -> None:
         await self._act("RequeueOrder", operations_pb2.RequeueOrderRequest(task_id=task.task_id, reason="try again"))
@@ -175,13 +218,14 @@ class Person:
         await self._act("ExpireOrder", operations_pb2.ExpireOrderRequest(task_id=task.task_id, reason="it is dead"))
 
     async def _resolve(self, task: Any) -> None:
-        placed = self._auditor.orders.get(task.task_id, [])
+        placed = self._books.orders.get(task.task_id, [])
         request = operations_pb2.ResolveOrderRequest(task_id=task.task_id, reason="looked at the shop")
         if placed:
             if placed[0].visible_at > self._shop.now():
                 return
             request.outcome = SUCCEEDED
-            request.site_order_id = placed[0].number
+            if task.placement == IMPOSSIBLE or self._chance.random() < 0.8:
+                request.site_order_id = placed[0].number
         elif task.status == FAILED:
             return
         else:

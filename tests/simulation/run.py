@@ -14,30 +14,34 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
+import gateway.store.sqlite.engine
 import gateway.waiting.desk
 import worker.order_loop
 import worker.outbox
 import worker.submission
 from gateway.store.sqlite.engine import open_database
 from tests.simulation.auditor import Auditor
-from tests.simulation.faults import THEMES, Faults
+from tests.simulation.books import Books
+from tests.simulation.evidence_auditor import EvidenceAuditor
+from tests.simulation.faults import Faults
 from tests.simulation.gateway_machine import BEGINNING, GatewayMachine
-from tests.simulation.loop import VirtualLoop
+from tests.simulation.journal_lock import Locks
+from tests.simulation.loop import THE_END, VirtualLoop
 from tests.simulation.network import Link
-from tests.simulation.people import Person, Upstream
+from tests.simulation.people import Person, Upstream, make_intent
 from tests.simulation.reader import Reader
-from tests.simulation.site import SiteWatch
+from tests.simulation.scripts import LateAsker, RestScript
+from tests.simulation.shop import SimShop
+from tests.simulation.site_auditor import SiteAuditor
+from tests.simulation.strikes import Strikes
+from tests.simulation.the_end import judge_end
+from tests.simulation.themes import theme_of
 from tests.simulation.trace import Trace
 from tests.simulation.wire import Channel
 from tests.simulation.worker_machine import WorkerMachine
-from worker.sandbox_shop.orders import Order
-from worker.sandbox_shop.shop import Shop, ShopSettings
 
-REFLECTION_SECONDS = 30.0
 HEALING_SECONDS = 4_000.0
 ROUND_SECONDS = 8.0
-MANY = 4
-"""That many tasks are filed at once, so that the queue is full while the first is executed."""
 MEMORY = Path("/dev/shm")  # noqa: S108 -- a folder of the run's own is made in it
 
 
@@ -84,64 +88,40 @@ def _pace() -> Iterator[None]:
         yield
 
 
-class _Watch:
-    """Tells the auditor what one worker does on the site."""
-
-    def __init__(self, auditor: Auditor, machine: WorkerMachine) -> None:
-        self._auditor = auditor
-        self._machine = machine
-
-    def write_begins(self, what: str) -> None:
-        self._auditor.write_begins(self._machine, what)
-
-    def submit_begins(self) -> str:
-        self._auditor.submit_begins(self._machine)
-        return self._machine.current_task
-
-    def placed(self, task_id: str, order: Order) -> None:
-        self._auditor.placed(self._machine, task_id, order)
-
-    def pay_begins(self, number: str) -> None:
-        self._auditor.pay_begins(self._machine, number)
-
-    def paid(self, order: Order) -> None:
-        self._auditor.paid(order)
-
-
 class _World:
     def __init__(self, seed: int, folder: Path) -> None:
         self.seed = seed
         self.loop = loop = VirtualLoop()
         self.trace = trace = Trace(loop.time)
-        self.auditor = auditor = Auditor(loop.time, trace)
+        self.books = books = Books(loop.time, trace)
+        evidence = self.evidence = EvidenceAuditor(books)
+        self.auditor = auditor = Auditor(books, evidence)
+        self.site_auditor = SiteAuditor(books)
         self.chance = self._chance("world")
+        self.theme = theme = theme_of(seed)
+        self.folder = folder
         shutil.copy(template(), folder / "gateway.db")
         self.read = Reader(folder / "gateway.db")
         loop.at_the_end.append(self.read.close)
-        self.gateway = GatewayMachine(loop, folder, self._chance("gateway"), trace, auditor.committed)
-        # asyncio.Event of the shop binds to no loop before it is waited for.
-        self.shop = Shop(
-            ShopSettings(reflection_delay_seconds=REFLECTION_SECONDS, orders_per_page=5),
-            lambda: BEGINNING + timedelta(seconds=loop.time()),
-        )
+        self.gateway = GatewayMachine(loop, folder, self._chance("gateway"), trace)
+        self.gateway.watch = auditor
+        self.shop = SimShop(loop.time, BEGINNING)
         self.links: list[Link] = []
-        theme = self.chance.choice(THEMES) if self.chance.random() < 0.5 else None
+        self.locks = Locks(hold=theme is None or not theme.shared)
         count = self.chance.choice((1, 2)) if theme is None else theme.workers
-        names = ["worker-a", "worker-b"][:count]
-        self.workers = [self._worker(folder, name) for name in names]
-        auditor.workers = self.workers
-        self.person = Person(self._channel("person"), self._chance("person"), auditor, self.shop, trace)
-        self.upstream = Upstream(self._channel("upstream"), self._chance("upstream"), auditor, trace)
+        self.workers = [self._worker(name) for name in ("worker-a", "worker-b")[:count]]
+        books.workers = self.workers
+        books.only_orders = theme is not None and theme.shared
+        self.person = Person(self._channel("person"), self._chance("person"), books, self.shop)
+        self.person.waits = theme is not None and theme.waits
+        self.upstream = Upstream(self._channel("upstream"), self._chance("upstream"), books)
+        self.strikes = Strikes(
+            self._chance("strikes"), self.gateway, self.workers, self.links, self.person, self.upstream, self.shop,
+            books, auditor,
+        )  # fmt: skip
+        self.strikes.can_restore = count == 1 or books.only_orders
         self.faults = Faults(
-            self._chance("faults"),
-            self.gateway,
-            self.workers,
-            self.links,
-            self.person,
-            self.shop,
-            trace,
-            theme,
-            auditor,
+            self._chance("faults"), theme, self.strikes, self.gateway, self.workers, self.links, self.person, trace
         )
 
     def _chance(self, name: str) -> random.Random:
@@ -155,72 +135,103 @@ class _World:
     def _channel(self, name: str) -> Channel:
         return Channel(self._link(f"{name}-gateway"), self.gateway.server, self._chance(f"channel {name}"))
 
-    def _worker(self, folder: Path, name: str) -> WorkerMachine:
-        def watch(machine: WorkerMachine) -> SiteWatch:
-            return _Watch(self.auditor, machine)
-
+    def _worker(self, name: str) -> WorkerMachine:
         links = (self._link(f"{name}-gateway"), self._link(f"{name}-shop"))
-        chance = self._chance(name)
+        folder = self.folder / ("shared" if self.theme is not None and self.theme.shared else name)
         return WorkerMachine(
-            self.loop, folder, name, self.gateway.server, self.shop, links, chance, self.trace, watch,
-            self.auditor.report_sent, self.auditor.answered,
+            self.loop, folder, name, self.gateway.server, self.shop, links, self._chance(name), self.trace,
+            self.site_auditor, self.locks.take,
         )  # fmt: skip
 
     def run(self) -> Result:
         try:
             self.loop.run_until_complete(self._live())
         except Exception as error:  # noqa: BLE001 -- a run that breaks off is a finding with a timeline
-            self.auditor.broken(f"the run broke off: {error!r}")
+            self.books.broken(f"the run broke off: {error!r}")
         finally:
             for machine in (self.gateway, *self.workers):
                 if machine.process is not None and machine.process.alive:
-                    machine.process.last_point = "the end of the run"
+                    machine.process.last_point = THE_END
                     machine.power_off()
             faults = list(self.loop.faults)
             self.loop.abandon()
         for fault in faults:
-            self.auditor.broken(f"a fault of the program: {fault}")
+            self.books.broken(f"a fault of the program: {fault}")
         return Result(
             self.seed,
             self.trace.digest(),
             self.trace.seconds,
-            tuple(self.auditor.violations),
+            tuple(self.books.violations),
             self.trace.counts,
             tuple(self.trace.lines),
         )
 
     async def _live(self) -> None:
+        theme = self.theme
+        self._furnish()
         self.gateway.start(self.faults.fuse(3_000))
-        for machine in self.workers:
-            self.faults.start_worker(machine)
-        length = self.chance.choice((40.0, 100.0, 180.0))
-        theme = self.faults.theme
-        tasks = self.chance.choice((1, 2, 3, 4)) if theme is None else theme.tasks
-        spread = length * 0.6 if tasks < MANY else 5.0
-        submissions = [
-            asyncio.ensure_future(self.upstream.submit(f"t-{number}", self.chance.uniform(0, spread)))
-            for number in range(1, tasks + 1)
-        ]
+        self.faults.start_workers()
+        length = self.chance.choice((60.0, 100.0, 180.0) if theme is None else (100.0, 150.0))
+        tasks = self.chance.choice((1, 2, 3, 4, 5)) if theme is None else theme.tasks
+        spread = length * 0.6 if self.chance.random() < 0.5 else 5.0
+        if theme is not None:
+            length, spread = theme.length or length, theme.spread or spread
+        alike = theme.alike if theme is not None else self.chance.random() < 0.4
+        dear = theme.dear if theme is not None else self.chance.random() < 0.1
+        popular = make_intent(self.chance, dear=dear)
+        for number in range(1, tasks + 1):
+            intent = popular if alike and self.chance.random() < 0.9 else make_intent(self.chance, dear=dear)
+            late = theme.late if theme is not None else 0.0
+            at = self.chance.uniform(late, spread) if number > 1 else self.chance.uniform(0, 5.0)
+            self.upstream.submit(f"t-{number}", intent, at)
+        strange = self._strange_workers()
         await self.faults.run(length)
+        for worker_of_others in strange:
+            worker_of_others.cancel()
         self.faults.heal()
-        await self._settle(submissions)
-        self._judge_end()
+        await self._settle()
+        judge_end(self.books, self.read)
+        self.evidence.judge_end()
         self.loop.forget_done()
         await asyncio.sleep(1)
         self.loop.forget_done()
 
-    async def _settle(self, submissions: "list[asyncio.Task[None]]") -> None:
+    def _strange_workers(self) -> "list[asyncio.Task[None]]":
+        """None where the gateway may be put back: what they bought is then known to nobody (docs/guarantees.md)."""
+        theme = self.theme
+        may = theme.scripts if theme is not None else not self.strikes.can_restore and self.chance.random() < 0.3
+        if not may:
+            return []
+        self.strikes.can_restore = False
+        parts = (self.shop, self._chance("script"), self.books, self.site_auditor)
+        channel = self._channel("script")
+        return [
+            asyncio.ensure_future(RestScript(self.gateway, *parts).run()),
+            asyncio.ensure_future(LateAsker(channel, *parts).run()),
+        ]
+
+    def _furnish(self) -> None:
+        """What the account has seen before: orders that have nothing to do with us, things in the cart."""
+        strangers = self.theme.strangers if self.theme is not None else 0
+        many = strangers or self.chance.choice((0, 2, 7))
+        self.shop.order_from_elsewhere(many, timedelta(hours=self.chance.choice((1, 20))))
+        self.shop.order_from_elsewhere(2, timedelta(days=3))
+        for _ in range(self.chance.choice((0, 1, 2))):
+            self.strikes.fill_cart()
+        if (self.theme is not None and self.theme.backed_up) or self.chance.random() < 0.3:
+            self.strikes.back_up()
+
+    async def _settle(self) -> None:
         """The person acts until nothing is left to do."""
         end = self.loop.time() + HEALING_SECONDS
         while self.loop.time() < end:
             await asyncio.sleep(ROUND_SECONDS)
             self.faults.keep_up()
-            if self.auditor.paused:
+            if self.books.paused:
                 await self.person.resume()
-            submitted = all(submission.done() for submission in submissions)
-            if await self.person.settle() and submitted and not self._waiting():
+            if await self.person.settle() and self.upstream.is_done and not self._waiting():
                 return
-        self.auditor.broken(f"something waits for ever: {self._waiting()}")
+        self.books.broken(f"something waits for ever: {self._waiting()}")
 
     def _waiting(self) -> list[str]:
         waiting = []
@@ -232,34 +243,6 @@ class _World:
         for row in self.read("SELECT task_id, status FROM tasks WHERE status NOT IN ('succeeded', 'failed')"):
             waiting.append(f"{row['task_id']} is {row['status']}")
         return waiting
-
-    def _judge_end(self) -> None:
-        broken = self.auditor.broken
-        tasks = {row["task_id"]: row for row in self.read("SELECT * FROM tasks")}
-        for task_id in sorted(self.auditor.accepted_submits - tasks.keys()):
-            broken(f"{task_id}: an acknowledged submit is lost")
-        for task_id, task in tasks.items():
-            orders = self.auditor.orders.get(task_id, [])
-            if orders and not (task["order_known"] or task["order_stated"]):
-                broken(f"{task_id}: the shop has order {orders[0].number}, the gateway knows of none")
-            if not orders and task["order_known"]:
-                broken(f"{task_id}: the gateway knows of an order, the shop has none")
-            if (task["status"] == "succeeded") != bool(orders):
-                broken(f"{task_id}: is {task['status']} with {len(orders)} orders")
-        for machine in self.workers:
-            for row in machine.read("SELECT * FROM outbox WHERE outcome IS NOT NULL"):
-                if (row["state"], row["sequence"]) not in self.auditor.tasks[row["task_id"]].sequences:
-                    broken(f"{row['task_id']}: report {row['sequence']} ({row['outcome']}) is not in the history")
-            for row in machine.read("SELECT * FROM orders"):
-                known = [order.number for order in self.auditor.orders.get(row["task_id"], [])]
-                if row["site_order_id"] is not None and row["site_order_id"] not in known:
-                    broken(f"{row['task_id']}: {machine.name} knows {row['site_order_id']}, the shop {known}")
-        for task_id, orders in self.auditor.orders.items():
-            if not self.auditor.has_click(task_id):
-                broken(f"{task_id}: ordered without a click record in any journal")
-            for order in orders:
-                if order.payments > 1:
-                    broken(f"{task_id}: paid {order.payments} times")
 
 
 @cache

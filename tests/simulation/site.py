@@ -6,18 +6,19 @@ What a browser does is done here too: on a connection that was used before and t
 import asyncio
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import httpx
 
 from tests.simulation.loop import Process
-from tests.simulation.network import Link, Weather
+from tests.simulation.network import Link
+from tests.simulation.shop import ACCOUNT, SimShop
 from worker.order_state import OrderState
 from worker.sandbox_shop.catalogue import SHOP_CODE, SHOP_ID, SHOP_NAME
 from worker.sandbox_shop.orders import Line, Order, PaymentState, Stage
-from worker.sandbox_shop.shop import Shop, ShopError
+from worker.sandbox_shop.shop import ShopError
 from worker.site.seam import (
     Cart,
     Confirmation,
@@ -37,7 +38,6 @@ from worker.site.seam import (
 
 T = TypeVar("T")
 ORIGIN = "http://shop.test"
-ACCOUNT = "buyer@sandbox.example"
 TIMEOUT = 8.0
 _STAGES = {
     Stage.SHIPPED: OrderState.SHIPPED,
@@ -54,11 +54,23 @@ _PAYMENTS = {
 class SiteWatch(Protocol):
     """Sees what a worker does on the site."""
 
-    def write_begins(self, what: str) -> None: ...
-    def submit_begins(self) -> str: ...
-    def placed(self, task_id: str, order: Order) -> None: ...
-    def pay_begins(self, number: str) -> None: ...
+    def write_begins(self, worker: Any, what: str) -> None: ...
+    def submit_begins(self, worker: Any, opened_at: float) -> None: ...
+    def submit_broken_off(self, worker: Any, began: float) -> None: ...
+    def placed(self, worker_name: str, task_id: str, order: Order) -> None: ...
+    def pay_begins(self, worker: Any, number: str) -> None: ...
     def paid(self, order: Order) -> None: ...
+    def cart_cleared(self, lines: int) -> None: ...
+    def looked(self, worker: Any, began: float, shown: list[Order], *, read: bool, covered: bool) -> None: ...
+
+
+class Buyer(Protocol):
+    """The worker that is on the site."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def current_task(self) -> str: ...
 
 
 class SimSite:
@@ -67,12 +79,16 @@ class SimSite:
     name = "sandbox"
     can_order = True
 
-    def __init__(self, shop: Shop, link: Link, process: Process, chance: random.Random, watch: SiteWatch) -> None:
+    def __init__(
+        self, shop: SimShop, link: Link, process: Process, chance: random.Random, watch: SiteWatch, worker: Buyer
+    ) -> None:
         self._shop = shop
         self._link = link
         self._process = process
         self._chance = chance
         self._watch = watch
+        self._worker = worker
+        self._opened: dict[str, float] = {}
 
     async def _exchange(self, what: str, effect: Callable[[], T], *, fresh: bool = False, writes: bool = False) -> T:
         await self._process.point(f"site: before {what}")
@@ -83,7 +99,8 @@ class SimSite:
             return httpx.ReadError(f"{what}: {why}")
 
         def serve(back: Callable[[Any], None]) -> None:
-            if self._link.weather.lost_answer and self._chance.random() < self._link.weather.lost_answer / 4:
+            refuses = self._link.weather_at(what).lost_answer / 4
+            if refuses and self._chance.random() < refuses:
                 back(LoggedOutError() if self._chance.random() < 0.3 else SiteError(f"{what}: HTTP 500"))
                 return
             try:
@@ -95,10 +112,7 @@ class SimSite:
 
         while True:
             tries += 1
-            # The client's own requests are not duplicated by the network: one connection, one request.
-            weather, self._link.weather = self._link.weather, _without_duplicates(self._link.weather)
-            self._link.roundtrip(serve, answer, lost)
-            self._link.weather = weather
+            self._link.roundtrip(serve, answer, lost, what, twice=False)  # one connection, one request
             self._link.later(TIMEOUT, lambda answer=answer: _time_out(answer, what))
             try:
                 result: T = await answer
@@ -114,52 +128,61 @@ class SimSite:
         return await self._exchange("check_session", lambda: True)
 
     async def clear_cart(self) -> Cart:
-        self._watch.write_begins("clear_cart")
+        self._watch.write_begins(self._worker, "clear_cart")
 
         def clear() -> Cart:
-            while self._shop.cart(ACCOUNT):
-                self._shop.remove_from_cart(ACCOUNT, 0)
-            return Cart((), _page("/cart"))
+            self._watch.cart_cleared(self._shop.empty_cart())
+            return Cart((), self._page("/cart"))
 
         return await self._exchange("clear_cart", clear)
 
     async def add_to_cart(self, item: Item) -> Page:
-        self._watch.write_begins("add_to_cart")
+        self._watch.write_begins(self._worker, "add_to_cart")
 
         def add() -> Page:
             code = item.item_url.rstrip("/").rpartition("/")[2]
             self._shop.add_to_cart(ACCOUNT, code, item.variant_id, item.choice, item.quantity)
-            return _page("/cart/add", "POST")
+            return self._page("/cart/add", "POST")
 
         return await self._exchange("add_to_cart", add, writes=True)
 
     async def read_cart(self) -> Cart:
-        return await self._exchange("read_cart", lambda: Cart(_items(self._shop.cart(ACCOUNT)), _page("/cart")))
+        return await self._exchange("read_cart", lambda: Cart(_items(self._shop.cart(ACCOUNT)), self._page("/cart")))
 
     async def open_confirmation(self, options: Mapping[str, Any]) -> Confirmation:
+        begun = self._link.loop.time()
+
         def confirm() -> Confirmation:
             token, quote = self._shop.quote(ACCOUNT, str(options.get("payment_method", "card")))
-            return Confirmation(_items(quote.lines), quote.payable_yen, {"token": token}, _page("/order/confirm"))
+            self._opened[token] = begun
+            return Confirmation(_items(quote.lines), quote.payable_yen, {"token": token}, self._page("/order/confirm"))
 
         return await self._exchange("open_confirmation", confirm)
 
     async def _connect(self, last_look: LastLook) -> None:
         """A connection of its own, which may take its time."""
-        await asyncio.sleep(self._link.delay())
+        await asyncio.sleep(self._link.connecting("submit"))
         last_look()
 
     async def submit(self, confirmation: Confirmation, last_look: LastLook) -> Submission:
-        await self._connect(last_look)
-        return await self._submit(confirmation, fresh=True)
+        began = self._link.loop.time()
+        try:
+            await self._connect(last_look)
+            return await self._submit(confirmation, fresh=True)
+        except asyncio.CancelledError:
+            if self._process.runs:
+                self._watch.submit_broken_off(self._worker, began)
+            raise
 
     async def _submit(self, confirmation: Confirmation, *, fresh: bool) -> Submission:
-        task_id = self._watch.submit_begins()
+        task_id, token = self._worker.current_task, confirmation.form["token"]
+        self._watch.submit_begins(self._worker, self._opened[token])
 
         def place() -> Submission:
-            order = self._shop.submit(ACCOUNT, confirmation.form["token"])
-            self._watch.placed(task_id, order)
+            order = self._shop.submit(ACCOUNT, token)
+            self._watch.placed(self._worker.name, task_id, order)
             shown = order.number if self._chance.random() < 0.97 else None
-            return Submission(shown, _page("/order/thanks"))
+            return Submission(shown, self._page("/order/thanks"))
 
         return await self._exchange("submit", place, fresh=fresh, writes=True)
 
@@ -168,7 +191,7 @@ class SimSite:
     ) -> Payment:
         del payable_yen, options
         await self._connect(last_look)
-        self._watch.pay_begins(site_order_id)
+        self._watch.pay_begins(self._worker, site_order_id)
 
         def pay() -> Payment:
             order = self._shop.order_of(ACCOUNT, site_order_id)
@@ -177,28 +200,44 @@ class SimSite:
             self._shop.pay(order)  # as often as it is asked: nothing but the worker keeps it from a second payment
             self._watch.paid(order)
             step = {"3ds": "3-D Secure", "sms": "SMS code"}.get(order.challenge or "")
-            return Payment(_PAYMENTS[order.payment], order.pay_deadline, step, "payment page", _page("/payment"))
+            return Payment(_PAYMENTS[order.payment], order.pay_deadline, step, "payment page", self._page("/payment"))
 
         return await self._exchange("pay", pay, fresh=True, writes=True)
 
     async def list_orders(self, *, since: datetime | None, max_pages: int) -> OrderList:
-        def look() -> OrderList:
-            orders = [
-                order for order in self._shop.visible_orders(ACCOUNT) if since is None or order.placed_at >= since
-            ]
-            size = self._shop.settings.orders_per_page
-            shown = orders[: max_pages * size]
-            covered = len(shown) == len(orders) and not (
-                self._link.weather.lost_answer and self._chance.random() < self._link.weather.lost_answer / 4
-            )
-            return OrderList(tuple(map(_listed, shown)), covered, (), (_page("/account/orders"),))
+        """Page by page, until an order older than `since` or the end."""
+        began, shown = self._link.loop.time(), self._shop.visible_orders(ACCOUNT)
+        read, covered = False, False
+        orders: dict[str, ListedOrder] = {}
+        pages: list[Page] = []
+        try:
+            for number in range(1, max_pages + 1):
+                listed, last, page = await self._exchange("list_orders", partial(self._list_page, number))
+                if number > 1:
+                    self._link.count("pages turned")
+                orders |= {order.order_number: order for order in listed}
+                pages.append(page)
+                covered = last or any(since is not None and _date(order) < since for order in listed)
+                if covered:
+                    break
+            if self._chance.random() < self._link.weather_at("list_orders").lost_answer / 4:
+                covered = False  # a page that has changed, say
+            read = True
+        finally:
+            if self._process.runs:
+                self._watch.looked(self._worker, began, shown, read=read, covered=covered)
+        wanted = tuple(order for order in orders.values() if since is None or _date(order) >= since)
+        return OrderList(wanted, covered, (), tuple(pages))
 
-        return await self._exchange("list_orders", look)
+    def _list_page(self, number: int) -> tuple[list[ListedOrder], bool, Page]:
+        orders, size = self._shop.visible_orders(ACCOUNT), self._shop.settings.orders_per_page
+        listed = [_listed(order) for order in orders[(number - 1) * size : number * size]]
+        return listed, number * size >= len(orders), self._page("/account/orders")
 
     async def order_detail(self, order_number: str) -> OrderDetail:
         def detail() -> OrderDetail:
             order = self._shop.order_of(ACCOUNT, order_number)
-            page = _page("/account/orders/detail")
+            page = self._page("/account/orders/detail")
             if order is None or order.visible_at > self._shop.now():
                 return OrderDetail(order_number, False, None, None, None, None, None, page)
             state = _STAGES.get(order.stage) or _PAYMENTS[order.payment]
@@ -210,9 +249,8 @@ class SimSite:
 
     async def close(self) -> None: ...
 
-
-def _without_duplicates(weather: Weather) -> Weather:
-    return replace(weather, duplicate=0.0) if weather.duplicate else weather
+    def _page(self, path: str, method: str = "GET") -> Page:
+        return Page(ORIGIN + path, method, 200, f"{path} at {self._link.loop.time():.6f}".encode())
 
 
 def _time_out(answer: Any, what: str) -> None:
@@ -224,10 +262,6 @@ def item_url(code: str) -> str:
     return f"{ORIGIN}/item/{SHOP_CODE}/{code}/"
 
 
-def _page(path: str, method: str = "GET") -> Page:
-    return Page(ORIGIN + path, method, 200, path.encode())
-
-
 def _items(lines: tuple[Line, ...]) -> tuple[Item, ...]:
     return tuple(Item(item_url(line.code), line.quantity, line.variant_id, line.choice) for line in lines)
 
@@ -237,4 +271,9 @@ def _listed(order: Order) -> ListedOrder:
         ListedItem(line.item_id, line.name, item_url(line.code), line.quantity, line.variant_id)
         for line in order.quote.lines
     )
-    return ListedOrder(order.number, order.placed_at + timedelta(0), SHOP_ID, SHOP_NAME, items)
+    return ListedOrder(order.number, order.placed_at, SHOP_ID, SHOP_NAME, items)
+
+
+def _date(order: ListedOrder) -> datetime:
+    assert order.order_date is not None
+    return order.order_date

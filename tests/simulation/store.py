@@ -8,10 +8,11 @@ import asyncio
 import random
 import sqlite3
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
-from gateway.domain.moment import Clock
-from gateway.store.port import Follower, StoreUnavailableError
+from gateway.domain.moment import Clock, Moment
+from gateway.store.port import Follower, StoreUnavailableError, Transaction
 from gateway.store.sqlite.connection import open_reader
 from gateway.store.sqlite.engine import Database
 from gateway.store.sqlite.transaction import SqliteTransaction
@@ -22,13 +23,20 @@ from tests.simulation.loop import Process
 class Disk:
     """The state of a machine's disk."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, count: Callable[[str], None]) -> None:
+        self.count = count
         self.full = False
+        self.was_full = False
         self.slow = 0.0
         self.fail_commit = 0.0
-        self.late_errands = False
-        """True: what nobody waits for is done late."""
+        self.late_errands = 0.0
+        """By how many seconds at most what nobody waits for is done late."""
         self._chance = chance
+
+    def fill(self) -> None:
+        """Nothing more can be written."""
+        self.count("full disks")
+        self.full = self.was_full = True
 
     def latency(self) -> float:
         """Seconds that a flush takes."""
@@ -39,6 +47,7 @@ class Disk:
     def commit_fails(self) -> bool | None:
         """None: it does not; else whether the data got to the disk all the same."""
         if self.fail_commit and self._chance.random() < self.fail_commit:
+            self.count("commits of unknown outcome")
             return self._chance.random() < 0.5
         return None
 
@@ -47,6 +56,21 @@ def full_disk() -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("database or disk is full")
     error.sqlite_errorcode = sqlite3.SQLITE_FULL
     return error
+
+
+def failed_commit() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    return error
+
+
+class StoreWatch(Protocol):
+    """Sees what the writer does."""
+
+    def committed(self, database: sqlite3.Connection, ran_at: float) -> None: ...
+    def served_nobody(self, operation: str) -> None: ...
+    def went_on(self) -> None: ...
+    def restored(self, path: Path) -> None: ...
 
 
 class SimGroupWriter(GroupWriter):
@@ -61,12 +85,13 @@ class SimGroupWriter(GroupWriter):
         *,
         process: Process,
         disk: Disk,
-        audit: Callable[[sqlite3.Connection, float], None],
+        watch: StoreWatch,
     ) -> None:
         super().__init__(connection, clock, publish, on_fatal)
         self._process = process
         self._disk = disk
-        self._audit = audit
+        self._watch = watch
+        self._outcome_unknown = False
         self._ran_at = 0.0
         self._changes = connection.total_changes
 
@@ -75,6 +100,8 @@ class SimGroupWriter(GroupWriter):
 
     def _begin(self) -> None:
         if not self._process.burns("store: before BEGIN"):
+            if self._outcome_unknown:
+                self._watch.went_on()
             self._ran_at = self._loop.time()
             super()._begin()
 
@@ -95,11 +122,10 @@ class SimGroupWriter(GroupWriter):
             self._connection.execute("ROLLBACK")
         error = work() if reached is not False else None
         if reached is not False and error is None:
-            self._audit(self._connection, self._ran_at)
+            self._watch.committed(self._connection, self._ran_at)
         self._changes = self._connection.total_changes
         if reached is not None:
-            error = sqlite3.OperationalError("disk I/O error")
-            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            error, self._outcome_unknown = failed_commit(), True
         if not self._process.burns("store: after COMMIT"):
             then(error)
 
@@ -108,7 +134,13 @@ class SimStore:
     """Implements the port `Store`."""
 
     def __init__(
-        self, database: Database, clock: Clock, writer: SimGroupWriter, disk: Disk, chance: random.Random
+        self,
+        database: Database,
+        clock: Clock,
+        writer: SimGroupWriter,
+        disk: Disk,
+        chance: random.Random,
+        watch: StoreWatch,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -116,13 +148,22 @@ class SimStore:
         self._reading = open_reader(database.path)
         self._disk = disk
         self._chance = chance
+        self._watch = watch
 
     async def write(self, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
         if self._disk.slow and self._chance.random() < self._disk.slow:
             await asyncio.sleep(self._chance.uniform(0.0, 5.0))
         if self._disk.late_errands and getattr(operation, "__name__", "") == "put_back":
-            await asyncio.sleep(self._chance.uniform(0.5, 10.0))
-        return await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
+            await asyncio.sleep(self._chance.uniform(0.5, self._disk.late_errands))
+        asked: list[asyncio.Future[Any]] = []
+
+        def run(tx: Transaction, now: Moment) -> Any:
+            if asked[0].cancelled():
+                self._watch.served_nobody(getattr(operation, "__name__", "an operation"))
+            return operation(tx, now, *args, **kwargs)
+
+        asked.append(self._writer.submit(run))
+        return await asked[0]
 
     def follow(self, topic: str, follower: Follower) -> None:
         self._writer.follow(topic, follower)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.simulation.mutants import MUTANTS, payment_repeated
+from tests.simulation.mutants.hunt import MUTANTS
+from tests.simulation.mutants.worker import payment_repeated
 from tests.simulation.run import simulate
 
 # The seed that finds it out: how many runs it took from seed 1 on (`make mutants`). Where code has changed and a seed

@@ -7,30 +7,41 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.simulation.figures import MUST_BE_REACHED, not_reached
 from tests.simulation.run import Result, simulate
+from tests.simulation.themes import ROUND
 
-CHUNK = 50
-CHUNKS = [0, 1, *(pytest.param(chunk, marks=pytest.mark.extended) for chunk in range(2, 20))]
+BATCH = 3 * ROUND
+BATCHES = [0, *(pytest.param(batch, marks=pytest.mark.extended) for batch in range(1, 8))]
 
 
 def timeline(result: Result) -> str:
     return "\n".join([*result.lines, f"seed {result.seed}: ", *result.violations])
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
-def test_no_run_breaks_an_invariant(chunk: int, record_property: Callable[[str, object], None]) -> None:
+@pytest.mark.parametrize("batch", BATCHES)
+def test_no_run_breaks_an_invariant(batch: int, record_property: Callable[[str, object], None]) -> None:
     counts: Counter[str] = Counter()
     seconds = 0.0
-    for seed in range(1 + chunk * CHUNK, 1 + (chunk + 1) * CHUNK):
+    for seed in range(1 + batch * BATCH, 1 + (batch + 1) * BATCH):
         result = simulate(seed)
         assert not result.violations, timeline(result)
         counts += result.counts
         seconds += result.seconds
-    record_property("simulated", {"runs": CHUNK, "seconds": seconds, "counts": dict(counts)})
+    record_property("simulated", {"runs": BATCH, "seconds": seconds, "counts": dict(counts)})
     assert not counts["duplicates"]
-    assert counts["orders placed"] > CHUNK / 2, "hardly anything was ordered, so hardly anything was shown"
-    assert counts["worker crashes"] > CHUNK / 2
-    assert counts["gateway crashes"] > CHUNK / 2
+    assert counts["orders placed"] > BATCH, "hardly anything was ordered, so hardly anything was shown"
+    assert counts["worker crashes"] > BATCH / 2
+    assert counts["gateway crashes"] > BATCH / 2
+    never = not_reached(counts)
+    assert not never, f"{BATCH} runs never came to: {', '.join(never)}"
+
+
+@pytest.mark.parametrize("name", MUST_BE_REACHED)
+def test_what_was_never_reached_is_named(name: str) -> None:
+    counts = dict.fromkeys(MUST_BE_REACHED, 1)
+    assert not_reached(counts) == []
+    assert not_reached({**counts, name: 0}) == [name]
 
 
 # 223: an order of another task, whose number nobody had told, was taken for this one's. 16050: a report that came

@@ -9,7 +9,7 @@ import grpc
 from google.protobuf.message import Message
 from grpc.aio import AioRpcError, Metadata
 
-from tests.simulation.loop import Process
+from tests.simulation.loop import PROCESS, Process
 from tests.simulation.network import Link
 
 DETECTION = (0.05, 25.0)
@@ -65,10 +65,21 @@ async def nothing_happens(_name: str) -> None:
     """At a point where no power fails."""
 
 
+class CallWatch:
+    """Sees a client's calls: what it sends, what it is answered (`sent`: when it had asked), and what of an answer of
+    the gateway never reached it.
+    """
+
+    def requested(self, path: str, request: Any) -> None: ...
+    def answered(self, path: str, request: Any, answer: Any, sent: float) -> None: ...
+    def refused(self, path: str, request: Any) -> None: ...
+    def lost(self, path: str) -> None: ...
+    def streamed(self, path: str, message: Any) -> None: ...
+
+
 class Channel:
-    """A channel of grpc.aio over a link, as far as stubs use it. `on_send` sees what is sent, `on_answer`
-    what was answered well, with the moment when it was sent. At a `point` the caller's power may fail: when a request
-    is on its way, and when an answer has come.
+    """A channel of grpc.aio over a link, as far as stubs use it. At a `point` the caller's power may fail: when a
+    request is on its way, and when an answer has come.
     """
 
     def __init__(
@@ -76,31 +87,44 @@ class Channel:
         link: Link,
         server: Server,
         chance: random.Random,
-        on_send: Callable[[str, Message], None] = lambda _path, _request: None,
-        on_answer: Callable[[str, Message, float], None] = lambda _path, _request, _sent: None,
+        watch: CallWatch | None = None,
         point: Callable[[str], Awaitable[None]] = nothing_happens,
     ) -> None:
         self._point = point
         self._link = link
         self._server = server
         self._chance = chance
-        self._on_send = on_send
-        self._on_answer = on_answer
+        self.watch = watch or CallWatch()
 
     def unary_unary(self, path: str, request_serializer: Any, response_deserializer: Any, **_: Any) -> Any:
         async def call(request: Message, *, metadata: Any = None, timeout: float | None = None) -> Any:  # noqa: ASYNC109
-            self._on_send(path, request)
+            self.watch.requested(path, request)
             sent = self._link.loop.time()
-            answer = response_deserializer(await self._unary(path, request_serializer(request), metadata, timeout))
-            self._on_answer(path, request, sent)
+            try:
+                data = await self._unary(path, request_serializer(request), metadata, timeout)
+            except AioRpcError as error:
+                if error.trailing_metadata():
+                    self.watch.refused(path, request)
+                raise
+            answer = response_deserializer(data)
+            self.watch.answered(path, request, answer, sent)
             return answer
 
         return call
 
+    def _detection(self) -> float:
+        return self._chance.uniform(*DETECTION) if self._chance.random() < 0.3 else 0.01
+
     def unary_stream(self, path: str, request_serializer: Any, response_deserializer: Any, **_: Any) -> Any:
         def call(request: Message, *, metadata: Any = None, timeout: float | None = None) -> "StreamCall":
             del timeout  # the client bounds each silence by itself
-            self._on_send(path, request)
+            self.watch.requested(path, request)
+
+            def deserialize(data: bytes) -> Any:
+                message = response_deserializer(data)
+                self.watch.streamed(path, message)
+                return message
+
             return StreamCall(
                 self._link,
                 self._server,
@@ -108,7 +132,7 @@ class Channel:
                 path,
                 request_serializer(request),
                 metadata,
-                response_deserializer,
+                deserialize,
                 self._point,
             )
 
@@ -117,6 +141,7 @@ class Channel:
     async def _unary(self, path: str, data: bytes, metadata: Any, seconds: float | None) -> bytes:
         answer = self._link.loop.create_future()
         served: list[asyncio.Task[Any]] = []
+        granted: list[bytes] = []
 
         def serve(back: Callable[[Any], None]) -> None:
             server = self._server
@@ -125,9 +150,22 @@ class Channel:
                 return
             dead = unavailable("the connection was closed")
             self._link.break_on_death(server.process, lambda: None if answer.done() else answer.set_exception(dead))
-            served.append(server.process.spawn(_serve(server.handlers[path], data, metadata, back)))
+            served.append(server.process.spawn(_serve(server.handlers[path], data, metadata, granted, back)))
+            if self._link.weather.reset and self._chance.random() < self._link.weather.reset / 4:
+                self._link.later(self._chance.uniform(0.0, 1.0), reset)
 
-        self._link.roundtrip(serve, answer, unavailable)
+        def reset() -> None:
+            for task in served:
+                task.cancel()
+            if not answer.done():
+                answer.set_exception(unavailable("the connection was reset"))
+
+        client = PROCESS.get()
+        if client is not None:  # its end closes its connections
+            client.on_death.append(
+                lambda: self._link.later(self._detection(), lambda: [task.cancel() for task in served] and None)
+            )
+        self._link.roundtrip(serve, answer, unavailable, path.rpartition("/")[2], twice=True)
         await self._point(f"gateway: {path} sent")
         try:
             async with asyncio.timeout(seconds):
@@ -135,15 +173,18 @@ class Channel:
         except TimeoutError:
             raise rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, "deadline exceeded") from None
         finally:
+            if granted and (not answer.done() or answer.cancelled() or answer.exception() is not None):
+                self.watch.lost(path)
             if not answer.done() or answer.cancelled():
                 self._link.later(self._chance.uniform(*DETECTION), lambda: [task.cancel() for task in served] and None)
         await self._point(f"gateway: {path} answered")
         return result
 
 
-async def _serve(handler: Any, data: bytes, metadata: Any, back: Callable[[Any], None]) -> None:
+async def _serve(handler: Any, data: bytes, metadata: Any, granted: list[bytes], back: Callable[[Any], None]) -> None:
     try:
         answer = await handler.stream_unary(None, ServerContext(tuple(metadata or ()), data))
+        granted.append(data)
         back(answer.SerializeToString())
     except Aborted as aborted:
         back(rpc_error(aborted.code, aborted.words, aborted.trailing))
@@ -183,6 +224,9 @@ class StreamCall:
             if link.weather.reset and chance.random() < link.weather.reset:
                 link.later(chance.uniform(0.0, 1.0), lambda: self._break("the connection was reset"))
 
+        client = PROCESS.get()
+        if client is not None:
+            client.on_death.append(lambda: self._break("its client has lost its power"))
         link.carry("request", arrive, lambda: self._break("the request was lost"))
 
     async def _serve(self, handler: Any, data: bytes, metadata: Any) -> None:

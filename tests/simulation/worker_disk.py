@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ def no_space() -> OSError:
 class SimEvidence(EvidenceStore):
     """Where the power fails while files are written, some of them are there and some are not."""
 
-    def __init__(self, root: Path, process: Process, disk: Disk) -> None:
+    def __init__(self, root: Path, process: Process, disk: Disk, written_over: Callable[[str], None]) -> None:
         super().__init__(root)
         self._process = process
         self._disk = disk
+        self._written_over = written_over
 
     def choose_run_folder(self, task_id: str, *, recovered: bool, lease_count: int) -> str:
         if self._disk.full:
@@ -32,7 +34,11 @@ class SimEvidence(EvidenceStore):
         if self._disk.full:
             raise no_space()
         self._process.sync_point(f"evidence: before {step}")
+        before = {path.name for path in (self._root / folder).iterdir()} if (self._root / folder).is_dir() else set()
         files = super().keep(folder, step, page, **about)
+        for file in files:
+            if Path(file.path).name in before:
+                self._written_over(file.path)
         alive = self._process.alive
         try:
             self._process.sync_point(f"evidence: while writing {step}")

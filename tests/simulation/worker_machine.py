@@ -4,31 +4,29 @@ import asyncio
 import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-from google.protobuf.message import Message
+from typing import Any, Protocol
 
 from tests.simulation.gateway_machine import BEGINNING
 from tests.simulation.journal_connection import InlineConnection
-from tests.simulation.loop import Process, VirtualLoop
-from tests.simulation.network import Link, Weather
+from tests.simulation.loop import THE_END, Process, VirtualLoop
+from tests.simulation.network import Link
 from tests.simulation.reader import Reader
+from tests.simulation.shop import SimShop
 from tests.simulation.site import SimSite, SiteWatch
 from tests.simulation.store import Disk
 from tests.simulation.trace import Trace
-from tests.simulation.wire import Channel, Server
+from tests.simulation.wire import CallWatch, Channel, Server
 from tests.simulation.worker_disk import SimDiskSpace, SimEvidence
 from worker.account import AccountLocks
 from worker.checkpoints import CheckpointName
 from worker.gateway_client import GatewayClient
 from worker.journal.journal import Journal
-from worker.journal.lock import JournalLock
 from worker.monitor import Monitor, MonitorPolicy
 from worker.order_loop import OrderLoop
 from worker.order_run import NoScreenshots, Parts, Policy, WorkerEvent
 from worker.outbox import Outbox
-from worker.sandbox_shop.shop import Shop
 from worker.scraper import NoScraper
 
 POLICY = Policy(
@@ -40,6 +38,8 @@ POLICY = Policy(
 )
 MONITOR = MonitorPolicy(interval_seconds=25.0, days=30, payment_alert_seconds=3600.0)
 STOP_SECONDS = 7.0
+ASKING = "asking"
+"""As a checkpoint: the worker opens a stream for its next lease."""
 _CHECKPOINTS = frozenset(name.value for name in CheckpointName)
 
 
@@ -84,63 +84,50 @@ class WorkerMachine:
         folder: Path,
         name: str,
         server: Server,
-        shop: Shop,
+        shop: SimShop,
         links: tuple[Link, Link],
         chance: random.Random,
         trace: Trace,
-        watch: Callable[["WorkerMachine"], SiteWatch],
-        on_report: Callable[[Any], None],
-        on_answer: Callable[[str, Any, float], None],
+        watch: "WorkerWatch",
+        take_lock: Callable[[Path], Any],
     ) -> None:
         self.loop = loop
         self.name = name
-        self.folder = folder / name
-        self.folder.mkdir()
-        self.journal_path = self.folder / "trading.db"
+        folder.mkdir(exist_ok=True)
+        self.journal_path = folder / "trading.db"
         self.read = Reader(self.journal_path)
         loop.at_the_end.append(self.read.close)
-        self.evidence_dir = self.folder / "evidence"
-        self.evidence_dir.mkdir()
-        self.disk = Disk(chance)
+        self.evidence_dir = folder / "evidence"
+        self.evidence_dir.mkdir(exist_ok=True)
+        self.disk = Disk(chance, trace.count)
         self.wall_offset = 0.0
         self.process: Process | None = None
-        self.fatal_checkpoint: CheckpointName | None = None
-        self.freezes_there = 0.0
-        self.freezes_again = False
-        self.cut_there = 0.0
-        """For how much longer than the freeze at the checkpoint the gateway is out of reach."""
-        self.shop_after_click: Weather | None = None
+        self.at_checkpoint: Callable[[WorkerMachine, str], None] = lambda _worker, _name: None
+        self.stopped_at: float | None = None
         self.journal_id = ""
         self.current_task = ""
         self.tokens: dict[str, str] = {}
         """The lease token that the worker last renewed, by task."""
         self.gateway_link, self.shop_link = links
+        self.shop = shop
         self._server = server
-        self._shop = shop
         self._chance = chance
         self._trace = trace
-        self._watch = watch(self)
-        self._on_report = on_report
-        self._on_answer = on_answer
+        self._watch = watch
+        self._take_lock = take_lock
         self._entropy = SimEntropy(name, chance)
-        self._journal: Journal | None = None
         self._stopping: asyncio.Event | None = None
-        self._locks: list[JournalLock] = []
 
     @property
     def is_up(self) -> bool:
         return self.process is not None and self.process.alive
 
-    def start(
-        self, fuse: int | None = None, fatal_checkpoint: CheckpointName | None = None, freezes_there: float = 0.0
-    ) -> None:
-        """Starts the process; its power fails after that many points, or at that checkpoint, where it may freeze
-        instead for some seconds.
-        """
-        self.fatal_checkpoint, self.freezes_there = fatal_checkpoint, freezes_there
+    def start(self, fuse: int | None = None) -> None:
+        """Starts the process; its power fails after that many points."""
         self.process = process = Process(self.loop, self.name, fuse)
+        self.stopped_at = None
         process.on_death.append(self._on_death)
-        self._trace(self.name, f"starts (fuse {fuse}, checkpoint {fatal_checkpoint})")
+        self._trace(self.name, f"starts (fuse {fuse})")
         process.spawn(self._run(process))
 
     def power_off(self) -> None:
@@ -160,6 +147,7 @@ class WorkerMachine:
         """SIGTERM."""
         if self.is_up and self._stopping is not None:
             self._trace(self.name, "is asked to stop")
+            self.stopped_at = self.loop.time()
             self._stopping.set()
 
     def wish(self, task_id: str) -> None:
@@ -186,17 +174,10 @@ class WorkerMachine:
 
     def _on_death(self) -> None:
         assert self.process is not None
-        if self.process.last_point != "stopped":
+        if self.process.last_point not in ("stopped", THE_END):
             self._trace(self.name, f"loses power at {self.process.last_point}")
             self._trace.count("worker crashes")
-        # The kernel would drop the dead process's locks; here its open files outlive it.
-        while self._locks:
-            self._locks.pop().release()
-        self._journal = self._stopping = None
-
-    def _take_lock(self, path: Path) -> JournalLock:
-        self._locks.append(JournalLock(path))
-        return self._locks[-1]
+        self._stopping = None
 
     async def _run(self, process: Process) -> None:
         await process.point("worker: start")
@@ -218,14 +199,11 @@ class WorkerMachine:
             process.last_point = "a start that failed"
             process.power_off()
             return
-        self._journal = journal
         self.journal_id = journal.journal_id
         stopping = self._stopping = asyncio.Event()
         chance = self._chance
         gateway = GatewayClient(
-            Channel(  # type: ignore[arg-type]
-                self.gateway_link, self._server, chance, self._saw_request, self._on_answer, process.point
-            ),
+            Channel(self.gateway_link, self._server, chance, _Calls(self, self._watch), process.point),  # type: ignore[arg-type]
             worker_id="worker",
             session_id=self._entropy.token(),
             journal_id=journal.journal_id,
@@ -234,7 +212,7 @@ class WorkerMachine:
         outbox = Outbox(journal, gateway, clock, self._entropy, "worker")
         parts = Parts(
             journal=journal,
-            evidence=SimEvidence(self.evidence_dir, process, self.disk),
+            evidence=SimEvidence(self.evidence_dir, process, self.disk, partial(self._watch.written_over, self.name)),
             disk=SimDiskSpace(self.disk),
             outbox=outbox,
             gateway=gateway,
@@ -245,7 +223,7 @@ class WorkerMachine:
             on_event=self._on_event,
             policy=POLICY,
         )
-        sites = [SimSite(self._shop, self.shop_link, process, chance, self._watch)]
+        sites = [SimSite(self.shop, self.shop_link, process, chance, self._watch, self)]
         accounts = AccountLocks()
         monitor = Monitor(parts, {site.name: site for site in sites}, accounts, MONITOR)
         loop = OrderLoop(
@@ -262,7 +240,6 @@ class WorkerMachine:
         await asyncio.gather(working, watching, stopped, return_exceptions=True)
         await outbox.close()
         await journal.close()
-        self._journal = None
         process.last_point = "stopped"
         self._trace(self.name, "has stopped")
         process.power_off()
@@ -270,17 +247,9 @@ class WorkerMachine:
     async def _checkpoint(self, name: CheckpointName) -> None:
         process = self.process
         assert process is not None
-        if name is CheckpointName.CLICK_RECORDED and self.shop_after_click is not None:
-            self.shop_link.weather = self.shop_after_click
-        if name is self.fatal_checkpoint and self.freezes_there:
-            if not self.freezes_again:
-                self.fatal_checkpoint = None
-            if self.cut_there:
-                self.gateway_link.cut_until = self.loop.time() + self.freezes_there + self.cut_there
-            self.freeze(self.freezes_there)
+        self.at_checkpoint(self, name)
+        if process.frozen:
             await asyncio.sleep(0)
-        elif name is self.fatal_checkpoint:
-            process.fuse = 1
         await process.point(f"checkpoint {name}")
 
     def _on_event(self, event: WorkerEvent) -> None:
@@ -288,10 +257,44 @@ class WorkerMachine:
             self.current_task = event.task_id
         self._trace(self.name, f"{event.task_id}: {event.name} {event.detail[:120]}".rstrip())
 
-    def _saw_request(self, path: str, request: Message) -> None:
+
+class WorkerWatch(SiteWatch, Protocol):
+    """Sees everything that a worker does."""
+
+    def requested(self, worker: WorkerMachine, path: str, request: Any) -> None: ...
+    def answered(self, worker: WorkerMachine, path: str, request: Any, answer: Any, sent: float) -> None: ...
+    def refused(self, path: str, request: Any) -> None: ...
+    def lease_came(self, worker: WorkerMachine, lease: Any) -> None: ...
+    def written_over(self, worker_name: str, path: str) -> None: ...
+
+
+class _Calls(CallWatch):
+    """What a worker says to the gateway, and what it gets to hear."""
+
+    def __init__(self, worker: WorkerMachine, watch: WorkerWatch) -> None:
+        self._worker = worker
+        self._watch = watch
+
+    def requested(self, path: str, request: Any) -> None:
+        worker = self._worker
         if path.endswith("/RenewLease"):
-            self.tokens[request.task_id] = request.lease_token  # type: ignore[attr-defined]
-        if path.endswith("/ReportOrder"):
-            self._on_report(request)
+            worker.tokens[request.task_id] = request.lease_token
         if path.endswith(("/RequestSubmitPermit", "/ReclaimOrder")):
-            self._trace(self.name, f"asks {path.rpartition('/')[2]} {request.task_id}")  # type: ignore[attr-defined]
+            worker._trace(worker.name, f"asks {path.rpartition('/')[2]} {request.task_id}")
+        if path.endswith("/LeaseOrders"):
+            worker.at_checkpoint(worker, ASKING)
+        self._watch.requested(worker, path, request)
+
+    def answered(self, path: str, request: Any, answer: Any, sent: float) -> None:
+        self._watch.answered(self._worker, path, request, answer, sent)
+
+    def refused(self, path: str, request: Any) -> None:
+        self._watch.refused(path, request)
+
+    def lost(self, path: str) -> None:
+        if path.endswith("/RequestSubmitPermit"):
+            self._worker._trace.count("lost permit answers")
+
+    def streamed(self, path: str, message: Any) -> None:
+        if message.HasField("lease"):
+            self._watch.lease_came(self._worker, message.lease)

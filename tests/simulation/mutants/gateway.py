@@ -1,0 +1,355 @@
+"""Variants of the gateway that lack one safeguard each."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import gateway.api.services.order_leases as lease_service
+import gateway.clock
+import gateway.operations.decide
+import gateway.orders.expire
+import gateway.orders.hold
+import gateway.orders.lease
+import gateway.orders.permit
+import gateway.orders.report
+import gateway.orders.settle
+import gateway.restore
+import gateway.store.sqlite.writer
+import gateway.waiting.lease_desk
+from gateway.domain.models import Actor, Via
+from gateway.domain.refusals import Reason, Refusal, RefusedError
+from gateway.domain.states import TaskStatus
+from gateway.store.sqlite.writer import GroupWriter
+from tests.simulation.mutants.registry import mutant, replaced, sql, without
+
+
+@mutant
+def no_token_check(stack: ExitStack) -> None:
+    """Whoever has the worker's name holds the lease."""
+
+    def is_holder(lease: Any, holder: Any) -> bool:
+        return lease is not None and lease.worker_id == holder.worker_id
+
+    replaced(stack, gateway.orders.hold, "is_holder", is_holder)
+    replaced(stack, gateway.orders.report, "is_holder", is_holder)
+
+
+@mutant
+def settle_counted_from_the_permit(stack: ExitStack) -> None:
+    """The settle time begins when the permit was granted, not at the later of its expiry and the lease's end."""
+
+    def settled_us(policy: Any, leases: Any) -> int | None:
+        granted = [lease.permit_expires_us - policy.permit_ttl // timedelta(microseconds=1) for lease in leases]
+        return max(granted) + policy.permit_settle // timedelta(microseconds=1) if granted else None
+
+    replaced(stack, gateway.orders.permit, "settled_us", settled_us)
+
+
+@mutant
+def no_settle_time(stack: ExitStack) -> None:
+    """A second permit is given at once."""
+    replaced(stack, gateway.orders.permit, "settled_us", lambda _policy, _leases: 0)
+
+
+@mutant
+def second_permit_to_another_journal(stack: ExitStack) -> None:
+    """Which journal had the first permit does not matter."""
+    refuse, read = gateway.orders.permit._earlier_leases_refuse, gateway.orders.permit.lease_from
+
+    def mutated(tx: Any, policy: Any, task: Any, lease: Any, request: Any, now: Any) -> Any:
+        def as_own(row: Any) -> Any:
+            return replace(read(row), journal_id=request.journal_id)
+
+        with patch.object(gateway.orders.permit, "lease_from", as_own):
+            return refuse(tx, policy, task, lease, request, now)
+
+    replaced(stack, gateway.orders.permit, "_earlier_leases_refuse", mutated)
+
+
+@mutant
+def automatic_requeue(stack: ExitStack) -> None:
+    """A lease that has run out puts its task back into the queue."""
+    expire = gateway.orders.expire.expire
+
+    def mutated(tx: Any, now: Any, task: Any, *args: Any, **options: Any) -> Any:
+        stale = expire(tx, now, task, *args, **options)
+        tx.change("task_requeue", task_id=task.task_id, at=now.utc, elapsed_us=now.elapsed_us)
+        gateway.orders.expire.record(tx, now, stale, "requeue", Actor("gateway"), TaskStatus.QUEUED)
+        return gateway.orders.expire.get_task(tx, task.task_id)
+
+    for module in (gateway.orders.expire, gateway.orders.hold, gateway.orders.lease):
+        replaced(stack, module, "expire", mutated)
+
+
+@mutant
+def expiry_only_by_the_sweep(stack: ExitStack) -> None:
+    """A renewal, report or permit is not judged when it arrives."""
+    for module in (gateway.orders.hold, gateway.orders.report):
+        replaced(stack, module, "judge_at_use", lambda _tx, _now, task: task)
+
+
+@mutant
+def refusal_rolled_back_with_its_record(stack: ExitStack) -> None:
+    """A refusal is an exception inside the transaction."""
+    report = lease_service.report
+
+    def mutated(*args: Any) -> Any:
+        told = report(*args)
+        if isinstance(told, Refusal):
+            raise RefusedError(told)
+        return told
+
+    replaced(stack, lease_service, "report", mutated)
+
+
+@mutant
+def null_erases(stack: ExitStack) -> None:
+    """A repeated report overwrites with what it does not bring."""
+    sql(
+        stack,
+        report_overwrite="UPDATE reports SET payable_yen = :payable_yen, pay_deadline = :pay_deadline,"
+        " site_order_id = :site_order_id, evidence_ref = :evidence_ref, detail = :detail, error_code = :error_code,"
+        " lease_number = :lease_number, sequence = :sequence WHERE task_id = :task_id AND state = :state",
+    )
+
+
+@mutant
+def undo_without_the_fence(stack: ExitStack) -> None:
+    """What a client that has gone was given is taken back, whatever became of it."""
+
+    def undo(tx: Any, now: Any, task_id: str, token: str, actor: Any) -> bool:
+        task = gateway.orders.lease.find_task(tx, task_id)
+        if task is None or task.status is not TaskStatus.LEASED:
+            return False
+        tx.change("lease_undo", task_id=task_id, token=token)
+        tx.change("task_give_back", task_id=task_id, lease_number=task.lease_count, at=now.utc)
+        gateway.orders.lease.record(tx, now, task, "undo", actor, TaskStatus.QUEUED)
+        return True
+
+    sql(stack, lease_undo="DELETE FROM leases WHERE task_id = :task_id AND :token <> '' AND ended_at IS NULL")
+    replaced(stack, gateway.waiting.lease_desk, "undo_lease", undo)
+    without(stack, "TRIGGER leases_acknowledged_stay")
+
+
+@mutant
+def order_of_arrival(stack: ExitStack) -> None:
+    """The latest state is the one that arrived last, whatever its sequence."""
+    mirror, arrived = gateway.orders.report._mirror, iter(range(2**30, 2**31))
+
+    def mutated(tx: Any, now: Any, task: Any, lease: Any, state: Any, told: Any, status: Any) -> Any:
+        return mirror(tx, now, task, lease, state, replace(told, sequence=next(arrived)), status)
+
+    replaced(stack, gateway.orders.report, "_mirror", mutated)
+
+
+@mutant
+def unknown_numbers_ignored(stack: ExitStack) -> None:
+    """A match on the site counts although another task may have an order whose number nobody has told."""
+    sql(stack, task_possibly_ordered_without_number="SELECT 1 AS found WHERE :site || :task_id || :since IS NULL")
+
+
+@mutant
+def no_pause(stack: ExitStack) -> None:
+    """A pause does not hold back a permit."""
+    replaced(stack, gateway.orders.permit, "_pause_refuses", lambda _tx, _task: None)
+
+
+@mutant
+def a_lease_for_everybody(stack: ExitStack) -> None:
+    """An unacknowledged lease is repeated to any session that asks."""
+    sql(
+        stack,
+        lease_unacknowledged_of_session="SELECT * FROM leases"
+        " WHERE ended_at IS NULL AND acknowledged_at IS NULL AND :session_id <> '' LIMIT 1",
+    )
+    replaced(
+        stack, gateway.orders.lease, "_is_unacknowledged_of", lambda lease, _request: lease.acknowledged_at is None
+    )
+
+
+@mutant
+def slots_not_unique(stack: ExitStack) -> None:
+    """Neither the use case nor the database keeps a second task out of a slot."""
+    sql(stack, task_in_slot="SELECT task_id FROM tasks WHERE slot = :slot AND 0")
+    replaced(stack, gateway.orders.lease, "LeaseScope", SimpleNamespace(GLOBAL=None))
+    without(stack, "INDEX tasks_one_active_a_slot")
+
+
+@mutant
+def a_reboot_goes_unnoticed(stack: ExitStack) -> None:
+    """After a reboot the machine's clock is taken for the same one going on."""
+    init = gateway.clock.ServiceClock.__init__
+
+    def mutated(self: Any, machine: Any, _boot_id: str, *args: Any) -> None:
+        init(self, machine, machine.boot_id, *args)
+
+    replaced(stack, gateway.clock.ServiceClock, "__init__", mutated)
+
+
+@mutant
+def answered_before_the_commit(stack: ExitStack) -> None:
+    """Whoever asked is answered once the operation has run, not once it is on disk."""
+    run_plainly, answer = GroupWriter._run_plainly, GroupWriter._answer
+
+    def mutated(self: GroupWriter, group: list[Any], outcome: Any) -> bool:
+        done = run_plainly(self, group, outcome)
+        if done:
+            answer(self, group)
+        return done
+
+    def to_the_rest(self: GroupWriter, group: list[Any]) -> None:
+        answer(self, [job for job in group if not job.future.done()])
+
+    replaced(stack, GroupWriter, "_run_plainly", mutated)
+    replaced(stack, GroupWriter, "_answer", to_the_rest)
+
+
+@mutant
+def stale_without_an_alert(stack: ExitStack) -> None:
+    """Nobody is told that a lease has run out."""
+    replaced(stack, gateway.orders.expire, "raise_alert", lambda *_: False)
+
+
+@mutant
+def needs_human_without_an_alert(stack: ExitStack) -> None:
+    """Nobody is told that a task needs a person."""
+    replaced(stack, gateway.orders.report, "raise_alert", lambda *_: False)
+
+
+@mutant
+def resolved_before_it_is_settled(stack: ExitStack) -> None:
+    """A person's statement that nothing was ordered is taken while a click may still be on its way."""
+    replaced(stack, gateway.operations.decide, "_not_settled", lambda *_: None)
+
+
+@mutant
+def second_permit_never_given(stack: ExitStack) -> None:
+    """Whoever asks for a task's second permit is refused, whatever the settle time, the journal and the look say."""
+    refuse = gateway.orders.permit._earlier_leases_refuse
+
+    def mutated(tx: Any, policy: Any, task: Any, lease: Any, request: Any, now: Any) -> Any:
+        refusal = refuse(tx, policy, task, lease, request, now)
+        earlier = any(row["permitted_at"] and row["lease_number"] < lease.lease_number for row in _leases(tx, task))
+        if refusal is None and earlier:
+            return gateway.orders.permit._refuse(task, Reason.PERMIT_OTHER_JOURNAL, "never twice")
+        return refusal
+
+    replaced(stack, gateway.orders.permit, "_earlier_leases_refuse", mutated)
+
+
+@mutant
+def recovered_task_never_permitted(stack: ExitStack) -> None:
+    """A task that was in other hands before gets no permit."""
+
+    def mutated(task: Any, _lease: Any, _request: Any, _now: Any) -> Any:
+        never = gateway.orders.permit._refuse(task, Reason.PERMIT_NOT_VERIFIED, "it was in other hands")
+        return never if task.lease_count > 1 else None
+
+    replaced(stack, gateway.orders.permit, "_verification_refuses", mutated)
+
+
+@mutant
+def look_before_the_settle_time(stack: ExitStack) -> None:
+    """A look that began before the first permit was settled counts for a second one."""
+    refuse = gateway.orders.permit._earlier_leases_refuse
+
+    def mutated(*args: Any) -> Any:
+        refusal = refuse(*args)
+        asked_too_early = refusal is not None and refusal.reason is Reason.PERMIT_NOT_SETTLED and refusal.retry_after
+        return refusal if asked_too_early or (refusal and refusal.reason is not Reason.PERMIT_NOT_SETTLED) else None
+
+    replaced(stack, gateway.orders.permit, "_earlier_leases_refuse", mutated)
+
+
+@mutant
+def permit_though_an_order_is_known(stack: ExitStack) -> None:
+    """A report that tells of an order keeps no permit back."""
+    refuse = gateway.orders.permit._own_lease_refuses
+
+    def mutated(task: Any, *args: Any) -> Any:
+        return refuse(replace(task, order_known=False), *args)
+
+    replaced(stack, gateway.orders.permit, "_own_lease_refuses", mutated)
+
+
+@mutant
+def undo_without_token(stack: ExitStack) -> None:
+    """What is taken back is the task's unacknowledged lease, whichever it is by now."""
+    sql(
+        stack,
+        lease_take_back="UPDATE leases SET given_count = given_count - 1 WHERE task_id = :task_id AND :token <> ''"
+        " AND ended_at IS NULL AND acknowledged_at IS NULL AND given_count > 0 RETURNING given_count",
+        lease_undo="DELETE FROM leases WHERE task_id = :task_id AND :token <> '' AND ended_at IS NULL"
+        " AND acknowledged_at IS NULL AND given_count = 0",
+    )
+
+
+@mutant
+def undo_of_an_acknowledged_lease(stack: ExitStack) -> None:
+    """A lease whose answer was lost on the way is taken back, though its worker has taken it up meanwhile."""
+    sql(
+        stack,
+        lease_take_back="UPDATE leases SET given_count = 0 WHERE task_id = :task_id AND token = :token"
+        " AND ended_at IS NULL RETURNING given_count",
+        lease_undo="DELETE FROM leases WHERE task_id = :task_id AND token = :token AND ended_at IS NULL",
+    )
+    without(stack, "TRIGGER leases_acknowledged_stay")
+
+
+@mutant
+def undo_though_given_again(stack: ExitStack) -> None:
+    """A lease is taken back for a stream that broke, though it was handed over in another one."""
+    sql(
+        stack,
+        lease_take_back="UPDATE leases SET given_count = 0 WHERE task_id = :task_id AND token = :token"
+        " AND ended_at IS NULL AND acknowledged_at IS NULL RETURNING given_count",
+    )
+
+
+@mutant
+def a_caller_that_has_gone_is_served(stack: ExitStack) -> None:
+    """An operation is done though whoever asked for it has gone before it began."""
+    begun = GroupWriter._begun
+
+    def mutated(self: GroupWriter, error: Any) -> None:
+        for job in self._pending:
+            if job.future.cancelled():
+                job.future = self._loop.create_future()
+        begun(self, error)
+
+    replaced(stack, GroupWriter, "_begun", mutated)
+
+
+@mutant
+def unknown_commit_called_undone(stack: ExitStack) -> None:
+    """After a commit of which nobody knows whether it reached the disk, the gateway goes on."""
+    replaced(stack, gateway.store.sqlite.writer, "is_undone", lambda _error: True)
+
+
+@mutant
+def late_report_makes_no_order_known(stack: ExitStack) -> None:
+    """A report that comes too late is kept, but what it says of an order counts for nothing."""
+    sql(stack, task_mark_order_known="UPDATE tasks SET updated_at = :at WHERE task_id = :task_id AND 0")
+
+
+@mutant
+def rest_lease_cannot_have_clicked(stack: ExitStack) -> None:
+    """A lease over REST, where nobody asks for a permit, counts as if nothing could have been ordered under it."""
+
+    def permitted(lease: Any) -> bool:
+        return lease.via is not Via.REST and lease.permit_expires_us is not None
+
+    replaced(stack, gateway.orders.permit, "may_have_clicked", permitted)
+
+
+@mutant
+def restored_without_a_mark(stack: ExitStack) -> None:
+    """After a restore the open tasks are what they were at the backup."""
+    replaced(stack, gateway.restore, "mark_restored", lambda *_: 0)
+
+
+def _leases(tx: Any, task: Any) -> Any:
+    return tx.all("leases_of_task", task_id=task.task_id)

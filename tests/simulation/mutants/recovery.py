@@ -1,0 +1,266 @@
+"""Variants of the worker that lack one safeguard each: of the click record, of coming back, of looking."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import worker.lease_guard
+import worker.order_loop
+import worker.recovery
+import worker.submission
+import worker.verification
+from tests.simulation.mutants.registry import mutant, replaced
+from tests.simulation.site import SimSite
+from worker.evidence import EvidenceStore
+from worker.execution import execute
+from worker.gateway_port import Unreachable
+from worker.journal.journal import AlreadyRecordedError, Journal, Taken
+from worker.order_run import EndOrderError, OrderRun
+from worker.order_state import OrderState
+from worker.site.seam import Cart, OrderList, Page
+from worker.verification import Judgement, OtherTasks, Verdict
+
+# The permit and the click
+
+
+@mutant
+def click_though_no_permit_could_be_asked(stack: ExitStack) -> None:
+    """Where the gateway cannot be reached, the worker clicks without its permit."""
+    obtain = worker.submission.obtain_permit
+
+    async def mutated(order: OrderRun, *args: Any) -> Any:
+        try:
+            return await obtain(order, *args)
+        except EndOrderError as error:
+            if not isinstance(error.__cause__, Unreachable):
+                raise
+            return worker.submission.Permit(deadline=float("inf"), waited=False)
+
+    replaced(stack, worker.submission, "obtain_permit", mutated)
+
+
+@mutant
+def click_record_not_awaited(stack: ExitStack) -> None:
+    """The click does not wait until its record is on disk."""
+    record, writing = Journal.record_click, list[Any]()
+
+    async def mutated(self: Journal, *args: Any) -> None:
+        writing.append(asyncio.ensure_future(record(self, *args)))
+
+    replaced(stack, Journal, "record_click", mutated)
+
+
+@mutant
+def one_click_a_lease(stack: ExitStack) -> None:
+    """The click record keeps out a second click under the same lease, not of the same task."""
+    record = Journal.record_click
+
+    async def mutated(self: Journal, task_id: str, lease_token: str) -> None:
+        try:
+            await record(self, task_id, lease_token)
+        except AlreadyRecordedError:
+            row = await self._database.row("SELECT lease_token FROM clicks WHERE task_id = ?", (task_id,))
+            if row is None or row["lease_token"] == lease_token:
+                raise
+
+    replaced(stack, Journal, "record_click", mutated)
+
+
+@mutant
+def click_record_passed_over(stack: ExitStack) -> None:
+    """A click record that is there already does not keep the click back."""
+    record = Journal.record_click
+
+    async def mutated(self: Journal, *args: Any) -> None:
+        try:
+            await record(self, *args)
+        except AlreadyRecordedError:
+            return
+
+    replaced(stack, Journal, "record_click", mutated)
+
+
+@mutant
+def never_clicked_whatever_the_journal_says(stack: ExitStack) -> None:
+    """A run is told that nothing was clicked, whatever the journal says."""
+
+    def ignorant(**about: Any) -> OrderRun:
+        return OrderRun(**about | {"clicked": False})
+
+    replaced(stack, worker.order_loop, "OrderRun", ignorant)
+
+
+@mutant
+def click_broken_off_by_a_stop(stack: ExitStack) -> None:
+    """A stop, or a lost lease, breaks off a click that is under way."""
+
+    async def mutated(self: OrderRun, operation: Any) -> Any:
+        return await self.guard.hold(operation, seconds=self.parts.policy.step_seconds)
+
+    replaced(stack, OrderRun, "to_the_end", mutated)
+
+
+@mutant
+def no_new_confirmation_after_a_wait(stack: ExitStack) -> None:
+    """After waiting for its permit the worker clicks on the page that it had opened before."""
+    obtain = worker.submission.obtain_permit
+
+    async def mutated(*args: Any) -> Any:
+        return replace(await obtain(*args), waited=False)
+
+    replaced(stack, worker.submission, "obtain_permit", mutated)
+
+
+@mutant
+def cart_not_emptied(stack: ExitStack) -> None:
+    """What an earlier run, or somebody else, has left in the cart stays there."""
+
+    async def nothing(_self: SimSite) -> Cart:
+        return Cart((), Page("", "GET", 200, b""))
+
+    replaced(stack, SimSite, "clear_cart", nothing)
+
+
+@mutant
+def evidence_written_over(stack: ExitStack) -> None:
+    """A step that comes again writes over what it kept before."""
+    replaced(stack, EvidenceStore, "_free_name", lambda _self, _folder, step: step)
+
+
+@mutant
+def no_margin_in_the_lease_guard(stack: ExitStack) -> None:
+    """A lease is used to its very end, so that a write can arrive after it."""
+    replaced(stack, worker.lease_guard, "margin_of", lambda _ttl: 0.0)
+
+
+# Coming back
+
+
+@mutant
+def ended_task_run_again(stack: ExitStack) -> None:
+    """A task that the journal has ended is executed again."""
+
+    async def again(order: OrderRun, _known: Any) -> Any:
+        return await execute(order)
+
+    replaced(stack, worker.order_loop, "report_end_again", again)
+
+
+@mutant
+def recovered_judged_by_lease_count_alone(stack: ExitStack) -> None:
+    """A task whose first lease this is counts as new, even if the journal knows it."""
+    take = Journal.take_lease
+
+    async def mutated(self: Journal, lease: Any) -> Taken | None:
+        taken = await take(self, lease)
+        return None if taken is None else replace(taken, known=False)
+
+    replaced(stack, Journal, "take_lease", mutated)
+
+
+@mutant
+def lease_taken_twice(stack: ExitStack) -> None:
+    """A lease that the journal has is taken as if it were new."""
+    take = Journal.take_lease
+
+    async def mutated(self: Journal, lease: Any) -> Taken | None:
+        taken = await take(self, lease)
+        order = await self.order(lease.task_id)
+        return Taken(order=order, known=True) if taken is None and order is not None else taken
+
+    replaced(stack, Journal, "take_lease", mutated)
+
+
+@mutant
+def placed_but_not_found_goes_on(stack: ExitStack) -> None:
+    """What was reported as ordered, and is not in the list, is ordered again."""
+    settle = worker.recovery.settle_finding
+
+    async def mutated(order: OrderRun, finding: Any) -> None:
+        if not order.clicked and order.state.is_placed and finding.judgement.verdict == Verdict.VERDICT_NOT_ORDERED:
+            order.state = OrderState.IN_CART
+        await settle(order, finding)
+
+    replaced(stack, worker.recovery, "settle_finding", mutated)
+
+
+# Looking
+
+
+@mutant
+def first_page_only(stack: ExitStack) -> None:
+    """The order list's first page is taken for the whole."""
+    list_orders = SimSite.list_orders
+
+    async def mutated(self: SimSite, *, since: Any, max_pages: int) -> OrderList:
+        del max_pages
+        listed = await list_orders(self, since=since, max_pages=1)
+        return replace(listed, window_fully_covered=True)
+
+    replaced(stack, SimSite, "list_orders", mutated)
+
+
+@mutant
+def a_failing_list_is_empty(stack: ExitStack) -> None:
+    """A list that cannot be read counts as one without orders."""
+    list_orders = SimSite.list_orders
+
+    async def mutated(self: SimSite, **about: Any) -> OrderList:
+        try:
+            return await list_orders(self, **about)
+        except Exception:  # noqa: BLE001 -- it is the fault
+            return OrderList((), True, (), (self._page("/account/orders"),))
+
+    replaced(stack, SimSite, "list_orders", mutated)
+
+
+@mutant
+def others_numbers_not_left_out(stack: ExitStack) -> None:
+    """An order of another task can be taken for this one's."""
+    _judged(stack, lambda _listed, _numbers: frozenset())
+
+
+@mutant
+def others_numbers_by_suffix(stack: ExitStack) -> None:
+    """Other tasks' orders are known by the last four characters of their numbers."""
+
+    def alike(listed: OrderList, numbers: frozenset[str]) -> frozenset[str]:
+        ends = {number[-4:] for number in numbers}
+        return frozenset(order.order_number for order in listed.orders if order.order_number[-4:] in ends)
+
+    _judged(stack, alike)
+
+
+@mutant
+def own_numbers_of_others_forgotten(stack: ExitStack) -> None:
+    """Only the gateway is asked which orders are other tasks', not the worker's own journal."""
+
+    async def none(*_: Any) -> frozenset[str]:
+        return frozenset()
+
+    replaced(stack, Journal, "site_order_ids_of_others", none)
+
+
+@mutant
+def first_of_several_matches(stack: ExitStack) -> None:
+    """Of several orders that could be it, the first one is."""
+    judge = worker.verification.judge
+
+    def mutated(listed: OrderList, wanted: Sequence[Any], others: OtherTasks) -> Judgement:
+        judgement = judge(listed, wanted, others)
+        alone = [judge(replace(listed, orders=(order,)), wanted, others) for order in listed.orders]
+        full = [one for one in alone if one.order_number is not None]
+        return full[0] if judgement.verdict == Verdict.VERDICT_UNKNOWN and len(full) > 1 else judgement
+
+    replaced(stack, worker.verification, "judge", mutated)
+
+
+def _judged(stack: ExitStack, numbers_as: Any) -> None:
+    judge = worker.verification.judge
+
+    def mutated(listed: OrderList, wanted: Sequence[Any], others: OtherTasks) -> Judgement:
+        return judge(listed, wanted, replace(others, numbers=numbers_as(listed, others.numbers)))
+
+    replaced(stack, worker.verification, "judge", mutated)

@@ -1,0 +1,325 @@
+"""Variants of the worker that lack one safeguard each."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+from unittest.mock import patch
+
+import gateway.orders.permit
+import worker.execution
+import worker.lease_guard
+import worker.purchase
+import worker.submission
+from tests.simulation.mutants.registry import mutant, replaced
+from tests.simulation.site import SimSite
+from tests.simulation.worker_machine import SimClock
+from worker.gateway_port import Refused, Unreachable
+from worker.journal.journal import AlreadyRecordedError, Journal
+from worker.journal.records import OrderStatus, Outcome
+from worker.lease_guard import LeaseGuard
+from worker.order_run import EndOrderError, OrderRun
+from worker.outbox import Outbox
+from worker.wire import report_to_wire
+
+
+@mutant
+def no_permit(stack: ExitStack) -> None:
+    """The worker clicks without asking."""
+
+    async def granted(_run: OrderRun, _intent: Any) -> Any:
+        return worker.submission.Permit(deadline=float("inf"), waited=False)
+
+    replaced(stack, worker.submission, "obtain_permit", granted)
+
+
+@mutant
+def permit_without_expiry(stack: ExitStack) -> None:
+    """A permit is good for ever."""
+    replaced(stack, worker.submission, "_ensure_permitted", lambda _run, _permit: None)
+
+
+@mutant
+def no_look_when_the_connection_stands(stack: ExitStack) -> None:
+    """The last look at permit and lease comes before the connection is opened that the click goes over."""
+
+    async def connect(self: SimSite, _last_look: Any) -> None:
+        await asyncio.sleep(self._link.connecting("submit"))
+
+    replaced(stack, SimSite, "_connect", connect)
+
+
+@mutant
+def permit_counted_from_the_answer(stack: ExitStack) -> None:
+    """The permit's time begins when its answer arrives."""
+    obtain = worker.submission.obtain_permit
+
+    async def mutated(order: OrderRun, intent: Any) -> Any:
+        permit = await obtain(order, intent)
+        return replace(permit, deadline=order.parts.clock.elapsed() + 10.0)
+
+    replaced(stack, worker.submission, "obtain_permit", mutated)
+
+
+@mutant
+def no_verification(stack: ExitStack) -> None:
+    """A recovered task is ordered without a look at the site."""
+
+    async def nothing(*_: Any) -> None: ...
+
+    replaced(stack, worker.execution, "come_back", nothing)
+    replaced(stack, gateway.orders.permit, "_verification_refuses", lambda *_: None)
+
+
+@mutant
+def false_attestation(stack: ExitStack) -> None:
+    """The journal is not asked whether it holds a click record."""
+
+    async def no(*_: Any) -> bool:
+        return False
+
+    replaced(stack, Journal, "has_click", no)
+
+
+@mutant
+def click_record_after_the_click(stack: ExitStack) -> None:
+    """First the click, then its record."""
+    click = worker.submission._click
+
+    async def check(order: OrderRun, permit: Any) -> None:
+        worker.submission._ensure_permitted(order, permit)
+        order.guard.ensure_may_begin()
+
+    async def mutated(order: OrderRun, confirmation: Any, permit: Any) -> Any:
+        order.clicked = True
+        answer = await click(order, confirmation, permit)
+        try:
+            await order.parts.journal.record_click(order.task_id, order.lease.lease_token)
+        except AlreadyRecordedError as error:
+            raise worker.submission.needs_human("clicked before") from error
+        return answer
+
+    replaced(stack, worker.submission, "_record_click", check)
+    replaced(stack, worker.submission, "_click", mutated)
+
+
+@mutant
+def submit_resent_by_the_client(stack: ExitStack) -> None:
+    """The submit goes on a connection that was used before, and is sent again if that turns out dead."""
+
+    async def submit(self: SimSite, confirmation: Any, _last_look: Any) -> Any:
+        return await self._submit(confirmation, fresh=False)
+
+    replaced(stack, SimSite, "submit", submit)
+
+
+@mutant
+def failed_after_a_click_record(stack: ExitStack) -> None:
+    """What went wrong after the click is told as failed."""
+    end_for = worker.execution._end_for
+
+    async def mutated(order: OrderRun, error: Exception) -> EndOrderError:
+        end = await end_for(order, error)
+        if order.clicked and not order.state.is_placed and end.status is OrderStatus.NEEDS_HUMAN:
+            return EndOrderError(OrderStatus.FAILED, str(end), error_code=end.error_code)
+        return end
+
+    replaced(stack, worker.execution, "_end_for", mutated)
+
+
+@mutant
+def recovered_run_pays(stack: ExitStack) -> None:
+    """A run that took a task over pays its order."""
+    pay = worker.execution.pay
+
+    async def mutated(order: OrderRun, intent: Any) -> None:
+        order.recovered = False
+        await pay(order, intent)
+
+    replaced(stack, worker.execution, "pay", mutated)
+
+
+@mutant
+def cart_not_compared(stack: ExitStack) -> None:
+    """Whatever is in the cart is ordered: neither the cart nor the confirmation page is compared with the intent."""
+    replaced(stack, worker.purchase, "difference", lambda _wanted, _shown: None)
+
+
+@mutant
+def confirmation_not_compared(stack: ExitStack) -> None:
+    """The cart is compared, the confirmation page is not."""
+    difference, open_confirmation = worker.purchase.difference, SimSite.open_confirmation
+    on_a_page: list[Any] = []
+
+    async def noted(self: SimSite, options: Any) -> Any:
+        confirmation = await open_confirmation(self, options)
+        on_a_page.append(confirmation.items)
+        return confirmation
+
+    def mutated(wanted: Any, shown: Any) -> str | None:
+        return None if any(shown is items for items in on_a_page) else difference(wanted, shown)
+
+    replaced(stack, SimSite, "open_confirmation", noted)
+    replaced(stack, worker.purchase, "difference", mutated)
+
+
+@mutant
+def payment_not_recorded(stack: ExitStack) -> None:
+    """Each order is paid a second time, and no record keeps that out (see `payment_repeated`)."""
+
+    async def nothing(*_: Any) -> None: ...
+
+    replaced(stack, Journal, "record_payment", nothing)
+    stack.enter_context(payment_repeated())
+
+
+@mutant
+def no_amount_guard(stack: ExitStack) -> None:
+    """Whatever it costs is paid."""
+    replaced(stack, worker.purchase, "guard_amount", lambda _yen, _limit: None)
+
+
+@mutant
+def wall_clock_lease_guard(stack: ExitStack) -> None:
+    """Deadlines are counted on the wall clock."""
+
+    def elapsed(self: SimClock) -> float:
+        return float(self._machine.loop.time() + self._machine.wall_offset)
+
+    replaced(stack, SimClock, "elapsed", elapsed)
+
+
+@mutant
+def lease_counted_from_the_answer(stack: ExitStack) -> None:
+    """A renewed lease is trusted from the moment its answer arrives."""
+    renew = LeaseGuard.renew
+
+    async def mutated(self: LeaseGuard) -> None:
+        await renew(self)
+        self._deadline = self._clock.elapsed() + self._ttl
+
+    replaced(stack, LeaseGuard, "renew", mutated)
+
+
+@mutant
+def lost_lease_ignored(stack: ExitStack) -> None:
+    """The worker begins and goes on with steps on the site whatever became of its lease."""
+
+    async def hold(_self: LeaseGuard, step: Any, *, seconds: float | None) -> Any:
+        async with asyncio.timeout(seconds):
+            return await step
+
+    replaced(stack, LeaseGuard, "hold", hold)
+    replaced(stack, LeaseGuard, "ensure_may_begin", lambda _self: None)
+
+
+@mutant
+def no_acknowledgement(stack: ExitStack) -> None:
+    """The worker acts as soon as it has a lease."""
+    renew, begun = LeaseGuard.renew, set[int]()
+
+    @wraps(renew)
+    async def mutated(self: LeaseGuard) -> None:
+        if id(self) in begun:
+            await renew(self)
+        begun.add(id(self))
+        self._deadline = self._clock.elapsed() + self._ttl
+
+    replaced(stack, LeaseGuard, "renew", mutated)
+
+
+@mutant
+def report_before_evidence(stack: ExitStack) -> None:
+    """The page goes to the disk when there is time."""
+    keep, writing = OrderRun.keep, list[Any]()
+
+    async def mutated(self: OrderRun, step: str, page: Any, state: Any = None) -> str:
+        ref = f"{self.folder}/{self.parts.evidence._free_name(self.folder, step)}"
+
+        async def later() -> None:
+            await asyncio.sleep(0.5)
+            await keep(self, step, page, state)
+
+        writing.append(asyncio.ensure_future(later()))
+        self.evidence_ref = ref
+        return ref
+
+    replaced(stack, OrderRun, "keep", mutated)
+
+
+@mutant
+def a_report_is_sent_once(stack: ExitStack) -> None:
+    """A report whose answer does not come counts as delivered."""
+
+    async def mutated(self: Outbox, report: Any, _backoff: Any) -> None:
+        with suppress(Unreachable, Refused):
+            await self._gateway.report(report_to_wire(report, self._worker_id))
+        await self._journal.settle_report(report.sequence, Outcome.ACCEPTED, "")
+
+    replaced(stack, Outbox, "_deliver_one", mutated)
+
+
+# Faults that the simulation has found, put back
+
+
+@mutant
+def delivery_gives_up(stack: ExitStack) -> None:
+    """A local failure, such as a full disk, ends the delivery of a task's reports until the next restart."""
+    deliver_one, start, once = Outbox._deliver_one, Outbox.start, set[int]()
+
+    async def mutated(self: Outbox, report: Any, backoff: Any) -> None:
+        try:
+            await deliver_one(self, report, backoff)
+        except Exception as error:
+            raise asyncio.CancelledError from error
+
+    async def at_the_start_only(self: Outbox) -> None:
+        if id(self) not in once:
+            once.add(id(self))
+            await start(self)
+
+    replaced(stack, Outbox, "_deliver_one", mutated)
+    replaced(stack, Outbox, "start", at_the_start_only)
+
+
+@mutant
+def reports_taken_up_at_a_restart_only(stack: ExitStack) -> None:
+    """A report that is on disk though its commit seemed to fail is sent after the next restart."""
+    start, once = Outbox.start, set[int]()
+
+    async def mutated(self: Outbox) -> None:
+        if id(self) not in once:
+            once.add(id(self))
+            await start(self)
+
+    replaced(stack, Outbox, "start", mutated)
+
+
+@mutant
+def taken_wish_is_forgotten(stack: ExitStack) -> None:
+    """A wish whose end could not be written down is in execution until the next restart."""
+    interrupt, once = Journal.interrupt_taken_wishes, set[str]()
+
+    async def mutated(self: Journal) -> None:
+        incarnation = f"{self.journal_id} {id(self)}"
+        if incarnation not in once:
+            once.add(incarnation)
+            await interrupt(self)
+
+    replaced(stack, Journal, "interrupt_taken_wishes", mutated)
+
+
+@contextmanager
+def payment_repeated() -> Iterator[None]:
+    """Each order is paid a second time. Alone this is no mutant: the payment record keeps the second payment out."""
+    pay = worker.execution.pay
+
+    async def mutated(order: OrderRun, intent: Any) -> None:
+        with suppress(EndOrderError):
+            await pay(order, intent)
+        await pay(order, intent)
+
+    with patch.object(worker.execution, "pay", mutated):
+        yield
