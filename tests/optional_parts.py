@@ -81,6 +81,10 @@ PARTS = {
 }
 
 
+OF_FIXTURES = {"certificates": "openssl"}
+"""What a test needs with a fixture; it does not have to say so again."""
+
+
 def are_hidden() -> bool:
     """Whether every part counts as missing."""
     return os.environ.get("HIDE_OPTIONAL", "") not in {"", "0"}
@@ -100,6 +104,7 @@ def _missing(name: str) -> str | None:
 def missing_for(item: pytest.Item) -> str | None:
     """Why a test cannot run here; None if it can. Raises UsageError where it names a part that nobody knows."""
     names = [name for mark in item.iter_markers("needs") for name in mark.args]
+    names += [OF_FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in OF_FIXTURES]
     if unknown := sorted(set(names) - PARTS.keys()):
         raise pytest.UsageError(f"{item.nodeid} needs {', '.join(unknown)}; known are {', '.join(sorted(PARTS))}")
     return "; ".join(reason for name in dict.fromkeys(names) if (reason := _missing(name))) or None

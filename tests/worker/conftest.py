@@ -74,6 +74,8 @@ class Bench:
         finally:
             stop.set()
             await asyncio.wait_for(running, 30)
+            # What is offered next must not go to a stream whose end the gateway has not seen yet.
+            await eventually(lambda: self.gateway.open_streams == 0)
 
     async def execute(self, task_id: str = "po-1", intent_json: str | None = None, **fields: Any) -> Any:
         """Offers one order to a worker and returns its terminal report."""
