@@ -42,6 +42,7 @@ async def follow(operator: Operator, *lines: str) -> str:
     return "".join([(await operator.must(line)).out for line in lines])
 
 
+@pytest.mark.extended
 async def test_from_the_alert_to_the_task_that_the_worker_settles(parts: Parts) -> None:
     operator = await stale(parts, CheckpointName.PAID)
 

@@ -61,6 +61,7 @@ async def test_a_worker_killed_after_the_end_has_ended_it(parts: Parts) -> None:
     assert await parts.counted() == PAID
 
 
+@pytest.mark.extended
 async def test_coming_back_after_the_permit_with_another_journal_needs_a_human(parts: Parts) -> None:
     await parts.submit()
     worker = await parts.crashing_worker(CheckpointName.PERMITTED)

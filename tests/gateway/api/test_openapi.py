@@ -76,7 +76,7 @@ def test_generated_requests_find_no_fault(schema: Any, address: str, path: str, 
 
     @given(case=schema[path][method].as_strategy())
     @settings(
-        max_examples=6,
+        max_examples=4,
         deadline=None,
         derandomize=True,
         database=None,
