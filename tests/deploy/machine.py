@@ -57,11 +57,11 @@ mkdir "$BOX/upper" "$BOX/work" "$BOX/root"
 mount -t overlay machine -o "lowerdir=/,upperdir=$BOX/upper,workdir=$BOX/work" "$BOX/root"
 mount --rbind /dev "$BOX/root/dev"
 mount -t proc proc "$BOX/root/proc"
+for path in /tmp /run; do mount -t tmpfs machine "$BOX/root$path"; chmod 1777 "$BOX/root$path"; done
 for path in $VISIBLE; do
     [ -e "$BOX/root$path" ] || { mkdir -p "$BOX/root$path"; mount --bind "$path" "$BOX/root$path"; }
     while [ "$path" != / ]; do chmod go+rx "$BOX/root$path"; path=$(dirname "$path"); done
 done
-for path in /tmp /run; do mount -t tmpfs machine "$BOX/root$path"; chmod 1777 "$BOX/root$path"; done
 rm -rf "$BOX/root"/opt/order-gateway "$BOX/root"/etc/order-gateway "$BOX/root"/var/lib/order-* \
     "$BOX/root"/etc/systemd/system/order-* "$BOX/root"/usr/local/sbin/order-*
 mkdir -p "$BOX/root/opt" "$BOX/root/etc/systemd/system" "$BOX/root/var/lib" "$BOX/root/stand-ins" "$BOX/root/source"
