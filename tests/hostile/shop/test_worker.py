@@ -130,14 +130,14 @@ async def ended(process: psutil.Process) -> None:
 
 
 async def test_while_a_page_burns_leases_are_renewed_and_a_stop_is_obeyed(hostile: Bench, shop: TamperingShop) -> None:
-    hostile.gateway.ttl = 0.9
+    hostile.gateway.ttl = 3.0
     shop.arm("GET", "/order/confirm", burn)
     async with worker_process(hostile) as worker:
         hostile.gateway.offer("po-1", hostile.intent())
         await shop.asked("GET", "/order/confirm")
         (reader,) = await readers_of(worker)
         renewed = len(hostile.gateway.requests("RenewLease"))
-        await hostile.gateway.called("RenewLease", times=renewed + 3)
+        await hostile.gateway.called("RenewLease", times=renewed + 2)
         worker.send_signal(signal.SIGTERM)
         end = await hostile.gateway.end_of("po-1")
         assert end.terminal_status == NEEDS_HUMAN
