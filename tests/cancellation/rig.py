@@ -122,6 +122,15 @@ class SlowContext(ServerContext):
         return await super().read()
 
 
+class Unwatched:
+    """Nobody judges what the store does here."""
+
+    def committed(self, database: sqlite3.Connection, ran_at: float) -> None: ...
+    def served_nobody(self, operation: str) -> None: ...
+    def went_on(self) -> None: ...
+    def restored(self, path: Path) -> None: ...
+
+
 class WholeGateway(GatewayMachine):
     """The gateway's machine with every service of the contract, on the store's own engine."""
 
@@ -169,7 +178,8 @@ class Rig:
         shutil.copy(template(), folder / "gateway.db")
         self.loop = Loop()
         chance = random.Random(1)  # noqa: S311 -- reproducible on purpose
-        self.machine = WholeGateway(self.loop, folder, chance, Trace(self.loop.time), lambda _database, _at: None)
+        self.machine = WholeGateway(self.loop, folder, chance, Trace(self.loop.time))
+        self.machine.watch = Unwatched()
         self.machine.start()
         self.run(asyncio.sleep(1))
         self.token = ""
