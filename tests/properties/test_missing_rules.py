@@ -17,7 +17,7 @@ from gateway.store.named_sql import statements
 from tests.properties.order_machine import OrdersByUseCase
 from tests.properties.profile import QUICK
 from tests.properties.query_machine import QueriesByUseCase
-from tests.simulation.mutants import MUTANTS
+from tests.simulation.mutants.hunt import MUTANTS
 
 ONLY_FIND = settings(QUICK, max_examples=600, phases=[Phase.generate], report_multiple_bugs=False)
 OF_ORDERS = (
