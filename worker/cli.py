@@ -17,7 +17,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 import typer
 from rich.text import Text
 
-from command_line.escapes import escape_lines
+from command_line.escapes import escape_controls, escape_lines
 from command_line.exits import CommandError, Exit, epilog
 from command_line.output import print_line, say, standard_output
 from command_line.program import Program
@@ -66,7 +66,7 @@ def _fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:
 
 
 def _warn(message: str) -> None:
-    typer.echo(escape_lines(message), err=True)
+    typer.echo(escape_controls(message), err=True)
 
 
 def _settings() -> WorkerSettings:

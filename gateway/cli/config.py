@@ -9,7 +9,7 @@ import typer
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from command_line.escapes import escape_lines
+from command_line.escapes import escape_controls
 from command_line.exits import CommandError, Exit
 from command_line.tables import print_table
 from gateway.cli.options import JsonOption
@@ -39,7 +39,7 @@ def config(as_json_: JsonOption = False) -> None:
     except SettingsError as error:
         raise CommandError(str(error), Exit.USAGE) from error
     for line in (*stray_settings(), *settings.unusual()):
-        typer.echo(escape_lines(f"order-gateway: warning: {line}"), err=True)
+        typer.echo(escape_controls(f"order-gateway: warning: {line}"), err=True)
     if as_json_:
         print_json({name: {"value": value, "from": source} for name, (value, source) in shown.items()})
     else:

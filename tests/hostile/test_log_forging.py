@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer
 
+import gateway.cli
 import gateway.cli.output
 import gateway.logs
 import worker.cli
@@ -132,6 +133,24 @@ def test_an_error_of_a_command_cannot_either(text: str, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         program(["fail-so"])
     assert all(is_harmless(line) for line in capsys.readouterr().err.split("\n"))
+
+
+@pytest.mark.parametrize("program", ["order-gateway", "order-worker"])
+def test_a_warning_of_a_command_cannot_either(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a setting whose name somebody else has chosen."""
+    monkeypatch.chdir(tmp_path)
+    for number, text in enumerate(TEXTS.values()):
+        name = f"RAKUTEN_{number}_{text}".encode("utf-8", "replace").decode()
+        monkeypatch.setenv(name.replace("\0", "").replace("=", ""), "x")
+    with pytest.raises(SystemExit):
+        {"order-gateway": gateway.cli.app, "order-worker": worker.cli.app}[program](["config"])
+    printed = capsys.readouterr().err
+    assert printed.count("FORGED") == sum(text.count("FORGED") for text in TEXTS.values())
+    for line in printed.removesuffix("\n").split("\n"):
+        assert line.startswith(f"{program}: warning: ")
+        assert is_harmless(line), line
 
 
 @pytest.mark.parametrize("text", TEXTS)
