@@ -1,5 +1,6 @@
 """A gateway whose database cannot grow says so wherever its health is asked for, and is well again with room."""
 
+import asyncio
 import json
 import resource
 from pathlib import Path
@@ -88,6 +89,21 @@ async def test_every_sweep_is_plugged_in(tmp_path: Path, time: ManualTime, monke
         "retention",
         "wake",
     ]
+
+
+async def test_the_gateway_looks_for_what_its_settings_ask_for(tmp_path: Path, time: ManualTime) -> None:
+    """Each kind of problem has tests of its own, which would not notice that nobody asks for it."""
+    settings = {"alert_webhook_url": "http://127.0.0.1:9/", "backup_alert_seconds": 86_400}
+    wanted = {
+        operations_pb2.HEALTH_PROBLEM_KIND_BACKUP_TOO_OLD,
+        operations_pb2.HEALTH_PROBLEM_KIND_ALERT_WEBHOOK_FAILING,
+    }
+    async with running_gateway(tmp_path, time, **settings, sweep_interval_seconds=0.02) as gateway:
+        await gateway.api.submit()
+        async with asyncio.timeout(20):
+            while wanted - {problem.kind for problem in (await gateway.api.health()).problems}:
+                time.advance(3_600)
+                await asyncio.sleep(0.02)
 
 
 async def test_a_backup_is_put_on_record_with_who_made_it(tmp_path: Path, time: ManualTime) -> None:

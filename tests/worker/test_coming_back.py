@@ -73,6 +73,32 @@ async def test_what_was_clicked_is_never_begun_again_from_the_queue(bench: Bench
     assert (await bench.shop.control.counters())["submits_received"] == 1
 
 
+async def test_a_first_lease_of_what_needed_a_person_begins_nothing_again(bench: Bench) -> None:
+    """No person has requeued it: the gateway was set back to an older backup."""
+    await bench.shop.control.change_account(login_refused=True, end_sessions=True)
+    await bench.execute()
+    del bench.gateway.ended["po-1"]
+    await bench.shop.control.change_account(login_refused=False)
+    lease = bench.gateway.lease("po-1", bench.intent())
+    lease.lease_token = "forgotten".ljust(43, "x")
+    bench.gateway.leases.put_nowait(lease)
+    async with bench.worker():
+        end = await bench.gateway.end_of("po-1")
+    assert (end.terminal_status, end.error_code) == (NEEDS_HUMAN, 5001)
+    assert await bench.ordered() == 0
+
+
+async def test_what_was_found_on_the_site_is_never_begun_again_either(bench: Bench) -> None:
+    await bench.shop.control.arm("lost", "order_detail", count=None)  # so that it is not known to be paid
+    number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
+    first = await bench.execute(lease_count=2)
+    assert (first.terminal_status, first.site_order_id) == (NEEDS_HUMAN, number)
+    del bench.gateway.ended["po-1"]
+    end = await bench.execute(lease_count=3)
+    assert (end.terminal_status, end.site_order_id) == (NEEDS_HUMAN, number)
+    assert end.evidence_ref.startswith("po-1/r2/"), "the same end is told again, and nothing is looked at"
+
+
 async def test_a_recovered_task_is_verified_first_and_the_permit_quotes_it(bench: Bench) -> None:
     end = await bench.execute(lease_count=2)
     assert end.terminal_status == NEEDS_HUMAN

@@ -172,7 +172,7 @@ async def test_a_reclaim_says_who_asked_and_why(bench: Bench) -> None:
         (("--reason", " "), "1 to 1,000"),
         (("--reason", "x" * 1_001), "1,000"),
     ):
-        code, _, errors = await call(bench, "reclaim", "po-1", *reason)
+        code, _, errors = await call(bench, "reclaim", "po-1", *reason, "--wait", "0")
         assert (code, shown in errors) == (Exit.USAGE, True), errors
     await call(bench, "reclaim", "po-1", *WHY, "--wait", "0", LOGNAME="ann", SUDO_USER="")
     await call(bench, "reclaim", "po-2", *WHY, "--by", "bob on call", "--wait", "0")

@@ -32,6 +32,15 @@ async def test_the_monitor_reports_later_states_with_evidence(bench: Bench) -> N
     assert (bench.folder / "evidence" / f"{report.evidence_ref}.html").is_file()
 
 
+async def test_what_a_killed_worker_of_a_former_version_left_is_removed_at_the_start(bench: Bench) -> None:
+    left = bench.folder / "evidence/.reserve-po-1"
+    left.parent.mkdir(exist_ok=True)
+    left.write_bytes(b"x")
+    async with bench.worker():
+        await bench.gateway.called("LeaseOrders")
+    assert not left.exists()
+
+
 async def test_an_earlier_state_on_the_site_overwrites_no_later_one(bench: Bench) -> None:
     """A page out of a cache, or a site that takes a stage back: what was told stays told."""
     bench.gateway.offer("po-1", bench.intent())

@@ -53,6 +53,22 @@ async def test_every_route_mirrors_a_method_and_lets_in_the_same_roles(guarded: 
                     assert envelope_of(answer)["code"] == 403
 
 
+async def test_several_authorizations_are_refused_whichever_of_them_is_valid(guarded: RunningGateway) -> None:
+    connect = "/ordergateway.v1.OperationsService/GetHealth"
+    async with rest_client(guarded.http_port) as client:
+        for method, path in (("GET", "/health"), ("POST", connect), ("GET", "/docs"), ("GET", "/openapi.json")):
+            body = {"json": {}} if method == "POST" else {}
+            assert (await client.request(method, path, headers=bearers("api-token-1"), **body)).is_success, path
+            for tokens in (("api-token-1", "wrong"), ("wrong", "api-token-1"), ("api-token-1", "api-token-1")):
+                answer = await client.request(method, path, headers=bearers(*tokens), **body)
+                assert answer.status_code == 401, (path, tokens)
+                assert "once; this call has several" in answer.text
+
+
+def bearers(*tokens: str) -> list[tuple[str, str]]:
+    return [("Authorization", f"Bearer {token}") for token in tokens]
+
+
 async def test_without_a_token_only_the_probes_answer(guarded: RunningGateway) -> None:
     async with rest_client(guarded.http_port, "api-token-1") as client:
         known = await routes(client)

@@ -43,7 +43,9 @@ async def test_a_terminal_report_may_say_how_it_ends_where_its_state_stands(rest
     await submit(rest)
     data_of(await rest.get("/api/orders/lease", params={"worker_id": "w1", "wait": 0}))
     data_of(await report(rest, "in_cart"))
-    assert await code_of(await report(rest, word)) == (422, 422)
+    unended = await report(rest, word)
+    assert await code_of(unended) == (422, 422)
+    assert f"state: may say {word}" in envelope_of(unended)["msg"]
     other = "succeeded" if word == "failed" else "failed"
     assert await code_of(await report(rest, word, terminal=True, terminal_status=other)) == (422, 422)
     assert data_of(await report(rest, word, terminal=True, detail="3-D Secure"))["status"] == word

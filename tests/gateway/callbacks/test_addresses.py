@@ -1,8 +1,10 @@
 """Where callbacks may go: judged on the address before any connection, which is then made to that very address."""
 
+import socket
 import ssl
 import subprocess
 from collections.abc import Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import httpx
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.domain.addresses import inet_aton
 from gateway.domain.callbacks import Delivery, endpoint_of
 from gateway.domain.fields import _URL, callback_url
 from gateway.domain.refusals import RefusedError
@@ -134,6 +137,21 @@ def test_what_may_be_called_is_taken(url: str) -> None:
     assert callback_url("callback_url", url) == url
 
 
+@pytest.mark.parametrize(
+    "host",
+    ["1.2.3.4", "2852039166", "0xA9FEA9FE", "0x7f.1", "0251.0376.0251.0376", "0012.013.0xe.15", "1.2.772", "00"],
+)
+def test_a_host_that_is_an_address_is_read_as_the_resolver_reads_it(host: str) -> None:
+    assert inet_aton(host) == inet_aton(f"{host}.") == IPv4Address(socket.inet_aton(host))
+
+
+@pytest.mark.parametrize(
+    "host", ["256.1.1.1", "1.2.3.4.5", "1.2.65536", "08.1", "1..2", "4294967296", "x", "", "\u0661"]
+)
+def test_a_host_that_is_none_is_not(host: str) -> None:
+    assert inet_aton(host) is None
+
+
 @given(st.from_regex(_URL, fullmatch=True))
 def test_what_is_taken_is_a_url_to_the_client_that_calls_it(url: str) -> None:
     try:
@@ -173,7 +191,7 @@ def resolving(*addresses: str) -> "object":
     return resolve
 
 
-@pytest.mark.parametrize("addresses", [("169.254.169.254",), ("10.0.0.1", "fe80::1%eth0"), ()])
+@pytest.mark.parametrize("addresses", [("169.254.169.254",), ("10.0.0.1", "fe80::1%eth0"), ("fd00:ec2::254%eth0",), ()])
 async def test_a_name_is_judged_by_all_of_its_addresses(addresses: tuple[str, ...], stub: Stub) -> None:
     sender = CallbackSender(resolve=resolving(*addresses), open_client=stub.open)  # type: ignore[arg-type]
     outcome = await sender.send(delivery("http://metadata.internal/"))

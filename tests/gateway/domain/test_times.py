@@ -54,6 +54,54 @@ def test_every_pair_is_judged_or_said_to_be_apart() -> None:
     assert not judged & APART_IN_ONE_PART.keys()
 
 
+RULED = """
+lease_ack 0.1 1 refused
+lease_ttl 0.1 1 refused
+permit_ttl 0.1 1 refused
+query_lease_ttl 0.1 1 refused
+sweep_interval 0.01 1 refused
+catalog_interval 1 1 refused
+worker_offline_alert 10 1 refused
+worker_offline_alert renewal 1 refused
+query_ttl 0.1 1 refused
+catalog_window catalog_interval 1 refused
+lease_ack 2 1
+lease_ttl 10 1
+permit_ttl 2 1
+permit_settle 600 1
+lease_max_wait 1 1
+task_unclaimed_alert 1 1
+query_retention 60 1
+worker_offline_alert 10 2
+worker_offline_alert renewal 2
+lease_ttl lease_ack 1
+lease_ttl permit_ttl 1
+permit_settle permit_ttl 1
+query_ttl query_lease_ttl 1
+query_ttl query_attempts 1
+query_retention query_ttl 1
+catalog_interval query_lease_ttl 1
+lease_ttl sweep_interval 1
+lease_ack sweep_interval 1
+query_lease_ttl sweep_interval 1
+worker_offline_alert sweep_interval 1
+task_unclaimed_alert sweep_interval 1
+catalog_interval sweep_interval 1
+backup_alert 3600 1
+retention 259200 1
+"""
+"""Larger, smaller, how many times, whether it is refused: written down a second time, so that a change is meant."""
+
+
+def test_no_rule_is_lost_or_changed_by_accident() -> None:
+    told = [
+        f"{rule.larger} {rule.smaller if isinstance(rule.smaller, str) else format(rule.smaller, 'g')} {rule.times:g}"
+        f"{' refused' * rule.refused}"
+        for rule in RULES
+    ]
+    assert sorted(told) == sorted(RULED.strip().splitlines())
+
+
 def test_the_defaults_are_neither_refused_nor_odd() -> None:
     settings = Settings(_env_file=None)
     assert [line for line in settings.unusual() if "SECONDS" in line or "DAYS" in line] == []
@@ -73,7 +121,7 @@ def times_for(rule: AtLeast, *, just_below: bool) -> dict[str, float]:
     if rule.smaller == "sweep_interval":
         base["sweep_interval"] = low
     edge = low * rule.times
-    base[rule.larger] = math.nextafter(edge, 0) - edge * 1e-9 if just_below else edge * (1 + 1e-9)
+    base[rule.larger] = math.nextafter(edge, 0) if just_below else edge
     return base
 
 

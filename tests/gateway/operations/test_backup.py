@@ -270,6 +270,8 @@ def test_what_root_restores_belongs_to_whom_the_database_belongs(
         name = Path(f"/dev/fd/{path}").resolve().name if isinstance(path, int) else path.name
         given.append((name, user, group))
 
+    if os.geteuid() == 0:
+        os.chown(target.parent, 12_345, 12_346)  # so that it is not root whom the database belongs to
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(os, "chown", chown)
     restore(backup, target)

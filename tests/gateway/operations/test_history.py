@@ -4,6 +4,7 @@ import sqlite3
 
 import pytest
 
+from gateway.domain.paging import MAX_PAGE_BYTES
 from gateway.domain.states import OrderState
 from tests.gateway.operations.person import Person
 from tests.gateway.support.book import Book
@@ -34,7 +35,7 @@ def test_a_page_of_large_ones_is_short_and_paging_meets_all(book: Book, person: 
     met, below = [], None
     while True:
         page = person.events(below=below, count=200)
-        assert sum(len(event.details_json.encode()) for event in page.events) < 4 * 2**20
+        assert sum(len(event.details_json.encode()) for event in page.events) <= MAX_PAGE_BYTES
         met += [event.sequence for event in page.events]
         below = page.next_below
         if below is None:

@@ -164,6 +164,17 @@ def test_a_revision_of_an_impossible_order_to_failed_waits_for_nothing(book: Boo
     assert person.fail().task.placement is Placement.IMPOSSIBLE
 
 
+def test_what_a_person_has_said_failed_is_not_said_to_settle_to_failed(book: Book, person: Person) -> None:
+    lease = book.take()
+    person.expire_now()
+    person.fail()
+    book.report(lease, OrderState.ORDERED, sequence=1)
+    decision = person.decision()
+    assert decision.task.task.placement is Placement.CERTAIN
+    assert decision.settles_in is None
+    assert refused(person.fail()).reason is Reason.STATUS_CONFLICT
+
+
 # Failed, told by a worker.
 
 

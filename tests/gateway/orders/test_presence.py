@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from gateway.orders.read import workers_seen
 from gateway.sweeps.presence import PresenceSweep
 from tests.gateway.support.book import POLICY
@@ -18,7 +20,8 @@ async def offline(core: Core) -> dict[str, bool]:
     return {seen.worker_id: seen.offline for seen in await core.store.read(workers_seen, policy)}
 
 
-async def test_an_open_stream_is_a_sign_of_life(tmp_path: Path) -> None:
+async def test_an_open_stream_is_a_sign_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.sweeps.presence._BATCH", 2)  # three need a second transaction
     async with running_core(tmp_path / "gateway.db") as core:
         sweep = PresenceSweep(core.store, lambda: {request.worker_id for request in core.desk.waiting()})
         await core.lease(core.request("gone"))

@@ -24,6 +24,8 @@ async def test_the_same_query_id_twice_makes_one_query(queries: Queries, gateway
 
     assert first == {"query_id": "aq-1", "status": "queued", "created": True, "differs": []}
     assert again == {"query_id": "aq-1", "status": "queued", "created": False, "differs": ["kind", "params"]}
+    elsewhere = await queries.submit("aq-1", params_json='{"max_pages":3}', site="rakuten")
+    assert elsewhere["differs"] == ["site"]
     same = await queries.submit("aq-1", params_json='{"max_pages":3}')
     assert same == first | {"created": False}
     assert [row["params_json"] for row in gateway.rows("SELECT * FROM account_queries")] == ['{"max_pages": 3}']
