@@ -205,9 +205,10 @@ class _World:
         self.strikes.can_restore = False
         parts = (self.shop, self._chance("script"), self.books, self.site_auditor)
         channel = self._channel("script")
+        until = self.loop.time() + (20.0 if theme is not None else 1_000.0)  # then our workers come
         return [
-            asyncio.ensure_future(RestScript(self.gateway, *parts).run()),
-            asyncio.ensure_future(LateAsker(channel, *parts).run()),
+            asyncio.ensure_future(RestScript(self.gateway, *parts).run(until)),
+            asyncio.ensure_future(LateAsker(channel, *parts).run(until)),
         ]
 
     def _furnish(self) -> None:

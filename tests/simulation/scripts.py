@@ -70,10 +70,10 @@ class RestScript(_Buyer):
         super().__init__(*about)
         self._gateway = gateway
 
-    async def run(self) -> None:
-        """For ever."""
-        while True:
-            await asyncio.sleep(self._chance.uniform(1.0, 20.0))
+    async def run(self, until: float) -> None:
+        """Up to that moment of the loop."""
+        while asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(self._chance.uniform(1.0, 12.0))
             try:
                 async with asyncio.timeout(PATIENCE):
                     lease = await self._gateway.rest.lease(NAME, 5.0) if self._gateway.rest else None
@@ -124,9 +124,9 @@ class LateAsker(_Buyer):
         self._session = 0
         self._sequence = 0
 
-    async def run(self) -> None:
-        """For ever."""
-        while True:
+    async def run(self, until: float) -> None:
+        """Up to that moment of the loop."""
+        while asyncio.get_running_loop().time() < until:
             await asyncio.sleep(self._chance.uniform(1.0, 15.0))
             self._session += 1
             request = order_leases_pb2.LeaseOrdersRequest(

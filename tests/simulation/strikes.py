@@ -65,7 +65,7 @@ class Strikes:
     def at_freeze_and_cut(self, worker: WorkerMachine, blow: Blow) -> None:
         """When it goes on, it cannot ask how its lease stands."""
         seconds = self._chance.uniform(*blow.seconds)
-        worker.gateway_link.cut_until = worker.loop.time() + seconds + 40.0
+        worker.gateway_link.cut_until = worker.loop.time() + seconds + 15.0
         worker.freeze(seconds)
 
     def at_stop(self, worker: WorkerMachine, blow: Blow) -> None:

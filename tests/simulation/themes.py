@@ -96,10 +96,11 @@ THEMES = (
     ),
     Theme(
         "frozen, then out of reach",
-        (Blow("freeze_and_cut", (At.ACKNOWLEDGED, At.ACKNOWLEDGED, At.CART_CHECKED), (30.5, 36.0), again=True),),
+        (Blow("freeze_and_cut", (At.ACKNOWLEDGED, At.ACKNOWLEDGED, At.CART_CHECKED), (30.0, 34.8), again=True),),
         gateway=Weather(slow=0.2, longest=2.0),
         person_gap=5.0,
-        tasks=4,
+        tasks=5,
+        length=200.0,
     ),
     Theme(
         "the first worker comes back",
@@ -163,8 +164,9 @@ THEMES = (
         "a busy account",
         (
             Blow("fill_cart", (At.ACKNOWLEDGED,), again=True, chance=0.5),
-            Blow("fill_cart", (At.CART_ADDED, At.CART_CHECKED), again=True, chance=0.5),
-            Blow("crash", (At.CART_ADDED, At.CART_CHECKED), chance=0.3),
+            Blow("fill_cart", (At.CART_ADDED,), again=True, chance=0.2),
+            Blow("fill_cart", (At.CART_CHECKED,), again=True, chance=0.6),
+            Blow("crash", (At.CART_ADDED,), chance=0.3, times=1),
         ),
         shop=Weather(slow=0.3, longest=2.0),
         person_gap=5.0,
@@ -224,7 +226,8 @@ THEMES = (
     Theme(
         "broken streams",
         (
-            Blow("freeze", (At.ACKNOWLEDGED,), (2.0, 9.0), again=True, chance=0.5),
+            Blow("freeze", (At.ACKNOWLEDGED,), (2.0, 9.0), again=True, chance=0.3),
+            Blow("freeze", (At.LEASED,), (3.0, 9.0), again=True, chance=0.7),
             Blow("crash", (ASKING,), again=True, chance=0.1),
         ),
         gateway=Weather(slow=0.1, lost_answer=0.05, duplicate=0.1, reset=0.8, longest=2.0),
@@ -361,10 +364,11 @@ THEMES = (
         "workers of others",
         (Blow("crash", _AT_THE_CLICK, chance=0.3),),
         scripts=True,
-        workers_from=30.0,
-        person_gap=4.0,
+        workers_from=20.0,
+        person_gap=10.0,
         tasks=5,
-        alike=True,
+        length=180.0,
+        spread=5.0,
     ),
 )  # fmt: skip
 

@@ -17,6 +17,7 @@ from worker.evidence import EvidenceStore
 from worker.execution import execute
 from worker.gateway_port import Unreachable
 from worker.journal.journal import AlreadyRecordedError, Journal, Taken
+from worker.lease_guard import StepTimeoutError
 from worker.order_run import EndOrderError, OrderRun
 from worker.order_state import OrderState
 from worker.site.seam import Cart, OrderList, Page
@@ -33,8 +34,8 @@ def click_though_no_permit_could_be_asked(stack: ExitStack) -> None:
     async def mutated(order: OrderRun, *args: Any) -> Any:
         try:
             return await obtain(order, *args)
-        except EndOrderError as error:
-            if not isinstance(error.__cause__, Unreachable):
+        except (EndOrderError, StepTimeoutError) as error:
+            if isinstance(error, EndOrderError) and not isinstance(error.__cause__, Unreachable):
                 raise
             return worker.submission.Permit(deadline=float("inf"), waited=False)
 

@@ -285,19 +285,6 @@ def delivery_gives_up(stack: ExitStack) -> None:
 
 
 @mutant
-def reports_taken_up_at_a_restart_only(stack: ExitStack) -> None:
-    """A report that is on disk though its commit seemed to fail is sent after the next restart."""
-    start, once = Outbox.start, set[int]()
-
-    async def mutated(self: Outbox) -> None:
-        if id(self) not in once:
-            once.add(id(self))
-            await start(self)
-
-    replaced(stack, Outbox, "start", mutated)
-
-
-@mutant
 def taken_wish_is_forgotten(stack: ExitStack) -> None:
     """A wish whose end could not be written down is in execution until the next restart."""
     interrupt, once = Journal.interrupt_taken_wishes, set[str]()
