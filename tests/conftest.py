@@ -2,10 +2,14 @@
 
 import asyncio
 import os
+import ssl
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from types import SimpleNamespace
+from typing import Any
 
+import httpx
 import pytest
 
 from tests.optional_parts import are_hidden, hidden, missing_for
@@ -29,6 +33,26 @@ def _quick_stops() -> Iterator[None]:
     impatient = SimpleNamespace(**{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(min(seconds, 0.01))})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("uvicorn.server.asyncio", impatient)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _certificates_read_once() -> Iterator[None]:
+    """httpx reads the public certificates anew for each client; here that would be a tenth of all the work."""
+    original = httpx.create_ssl_context
+
+    @cache
+    def read(trust_env: bool, _file: str | None, _folder: str | None) -> ssl.SSLContext:
+        return original(trust_env=trust_env)
+
+    def create(verify: Any = True, cert: Any = None, trust_env: bool = True) -> ssl.SSLContext:
+        if verify is not True or cert is not None:
+            return original(verify=verify, cert=cert, trust_env=trust_env)
+        return read(trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("httpx.create_ssl_context", create)
+        patch.setattr("httpx._transports.default.create_ssl_context", create)
         yield
 
 
