@@ -127,6 +127,8 @@ class Books:
         """By how much the gateway's wall clock was set back: after a reboot it has nothing else to count by."""
         self.tokens_of_reports: dict[tuple[str, str, int], set[str]] = {}
         """(task, state, sequence) of each report that any worker sent, to the tokens it presented."""
+        self.permits: dict[str, float] = {}
+        """Until when each lease, by its token, has its permit: a gateway put back forgets it, its worker does not."""
         self.looks: dict[str, Look] = {}
         """The last look at the order list under each lease, by its token."""
         self.came: set[str] = set()

@@ -1,6 +1,8 @@
 """Judges whether a permit is given exactly when it may be (specification, section 4)."""
 
-from tests.simulation.books import PERMIT_TTL, TICK, Books, Event, settled_at
+import math
+
+from tests.simulation.books import PERMIT_TTL, TICK, Books, Event, TaskSeen, settled_at
 from tests.simulation.evidence_auditor import EvidenceAuditor
 
 
@@ -24,16 +26,24 @@ class PermitAuditor:
             self._evidence.must_be_there(event.task_id, look.get("evidence_ref"))
         if any(other.may_have_clicked for other in event.task.leases[:-1]):
             trace.count("second permits")
-        lease.permit_until = event.at + PERMIT_TTL
+        lease.permit_until = self._books.permits[lease.token] = event.at + PERMIT_TTL
 
     def refused(self, event: Event) -> None:
         """A permit is refused for a reason, not because it would be safer."""
         refusal, task = event.details["refusal"], event.task
         if refusal == "lease_invalid" or not task.leases:
             return
+        if refusal == "permit_not_settled" and self._clock_may_be_behind(task):
+            return
         expired = task.lease.permit_until is not None and event.at >= task.lease.permit_until
         if not expired and not self._grounds_to_refuse(event, tolerance=-TICK):
             self._books.broken(f"{event.task_id}: a permit was refused without a ground: {refusal}")
+
+    def _clock_may_be_behind(self, task: TaskSeen) -> bool:
+        """The gateway's clock loses the time that its machine was off for: it settles a lease late, never early."""
+        earlier = [other for other in task.leases[:-1] if other.may_have_clicked]
+        ended = max((other.ended or 0.0 for other in earlier), default=math.inf)
+        return self._books.gateway_rebooted_at > ended
 
     def _grounds_to_refuse(self, event: Event, *, tolerance: float) -> list[str]:
         """Why a permit must not be given now (specification, section 4)."""

@@ -31,6 +31,9 @@ PATIENCE = 8.0
 class _Buyer:
     """What both have in common."""
 
+    SHOWS_AFTER = timedelta(seconds=REFLECTION_SECONDS)
+    """How long after the purchase the site's list shows it."""
+
     def __init__(self, shop: SimShop, chance: random.Random, books: Books, auditor: SiteAuditor) -> None:
         self._shop = shop
         self._chance = chance
@@ -47,7 +50,7 @@ class _Buyer:
             return None
         articles = [(code_of(item["item_url"]), item.get("variant_id"), (), item["quantity"]) for item in items]
         order = self._shop.add_order_from_elsewhere(self._shop.now(), articles)
-        order.visible_at += timedelta(seconds=REFLECTION_SECONDS)
+        order.visible_at += self.SHOWS_AFTER
         self._books.by_hand.add(task_id)
         self._auditor.placed(NAME, task_id, order)
         return order.number
@@ -115,7 +118,13 @@ class _ReportWatch(CallWatch):
 
 
 class LateAsker(_Buyer):
-    """Over gRPC: it buys, tells of it, and only then asks for the permit, which it must not get."""
+    """Over gRPC: it buys, tells of it, and only then asks for the permit, which it must not get.
+
+    It may be gone before it has told, and who buys without a permit has no settle time to protect the order from a
+    second one: so its orders show at once.
+    """
+
+    SHOWS_AFTER = timedelta(0)
 
     def __init__(self, channel: Channel, *about: Any) -> None:
         super().__init__(*about)

@@ -132,10 +132,11 @@ class SiteAuditor:
         if not self._books.has_click(task_id, worker):
             broken(f"{task_id}: {worker.name} clicks without a click record")
         lease = self._books.lease_of(worker)
-        if lease is None or lease.permit_until is None:
+        permit_until = None if lease is None else self._books.permits.get(lease.token)
+        if permit_until is None:
             broken(f"{task_id}: {worker.name} clicks without a permit")
-        elif now >= lease.permit_until:
-            broken(f"{task_id}: {worker.name} clicks {now - lease.permit_until:.1f} s after its permit")
+        elif now >= permit_until:
+            broken(f"{task_id}: {worker.name} clicks {now - permit_until:.1f} s after its permit")
         if lease is not None and opened_at < self._refused_at.get(lease.token, -1.0):
             broken(f"{task_id}: {worker.name} clicks on a page that is older than its wait for the permit")
 
