@@ -43,7 +43,8 @@ async def test_a_call_over_the_limit_of_its_connection_waits_for_a_place(small: 
         await heartbeat_of(stream)
     further = asyncio.ensure_future(small.api.health())
     async with small.client() as other:
-        await other.health()
+        for _ in range(30):  # one answer of the gateway may still be quicker than one that came before it
+            await other.health()
     assert not further.done()
     streams[0].cancel()
     await asyncio.wait_for(further, 10)
