@@ -22,7 +22,7 @@ _WORDS: Final = {
 }
 
 _FAILURE: Final = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Failure.__name__}"}}}
-"""Named by hand: FastAPI would make a model of each refusal of each route, which cost a third of a gateway's start, imports aside."""
+"""Named by hand: FastAPI would make a model of each refusal of each route, a third of a gateway's start."""
 
 
 def answers(data: Any, *refusals: int, waits: bool = False) -> dict[int | str, dict[str, Any]]:
