@@ -24,7 +24,7 @@ setup: $(ready) ## Make the environment (.venv); instant when nothing changed
 demo: $(ready) ## Place three orders with the real parts: gateway, sandbox shop, worker, upstream
 	@$(VENV)/bin/python -m demo $(ARGS)
 
-pytest = $(VENV)/bin/pytest -n logical --maxprocesses 8 --dist worksteal --durations 10 -q
+pytest = $(VENV)/bin/pytest -n auto --dist worksteal --durations 10 -q
 
 test: $(ready) ## Run the tests, in parallel; below five minutes on two cores
 	@$(pytest) -m "not extended" $(ARGS)

@@ -19,6 +19,11 @@ MISSING = pytest.StashKey[bool]()
 """Set on a test that an optional part is missing for."""
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each core: the tests wait for processes and sockets for a third of their time."""
+    return min(8, 2 * (os.cpu_count() or 1))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Hide the optional parts where that is wanted; the processes of xdist inherit it."""
     if are_hidden() and not hasattr(config, "workerinput"):

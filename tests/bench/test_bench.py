@@ -20,6 +20,7 @@ def test_a_goal_is_met_up_to_its_very_value(value: float, at_least: bool, met: b
     assert Result("name", "", "", value, 0.8, at_least=at_least, unit="x").met is met
 
 
+@pytest.mark.extended
 def test_the_floor_answers_every_load(tmp_path: Path) -> None:
     with floor(tmp_path) as target:
         assert len(load("wakeup", target, 3)["ms"]) == 3

@@ -85,14 +85,14 @@ async def running_chain(folder: Path, transport: str = "grpc", **settings: Any) 
         yield Chain(gateway, shop, rest if transport == "rest" else grpc_client, grpc_client, folder)
 
 
-@pytest.fixture(params=["grpc", "rest"])
+@pytest.fixture(params=["grpc", pytest.param("rest", marks=pytest.mark.extended)])
 async def chain(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Chain]:
     """The upstream's side over each transport."""
     async with running_chain(tmp_path, request.param) as running:
         yield running
 
 
-@pytest.fixture(params=["grpc", "rest"])
+@pytest.fixture(params=["grpc", pytest.param("rest", marks=pytest.mark.extended)])
 async def cataloguing(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Chain]:
     """The same with the catalogue on."""
     async with running_chain(tmp_path, request.param, catalog_interval_seconds=86400) as running:

@@ -53,6 +53,7 @@ async def test_a_worker_killed_there_and_coming_back_never_buys_twice(parts: Par
         assert task.reports[-1].site_order_id == (await parts.shop.control.counters())["order_numbers"][0]
 
 
+@pytest.mark.extended
 async def test_a_worker_killed_after_the_end_has_ended_it(parts: Parts) -> None:
     await parts.submit()
     worker = await parts.crashing_worker(CheckpointName.TERMINAL_REPORTED)

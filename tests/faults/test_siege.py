@@ -29,7 +29,8 @@ def without(database: Path, statement: str) -> Path:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("rounds", [3, pytest.param(12, marks=pytest.mark.extended)])
+@pytest.mark.extended
+@pytest.mark.parametrize("rounds", [3, 12])
 async def test_blows_never_make_a_second_order_nor_lose_what_was_acknowledged_and_a_loss_would_be_found(
     tmp_path: Path, rounds: int
 ) -> None:

@@ -45,6 +45,7 @@ def test_inputs_that_nobody_has_seen(target: str) -> None:
     tried()
 
 
+@pytest.mark.extended
 def test_without_atheris_hypothesis_makes_the_inputs(capsys: pytest.CaptureFixture[str]) -> None:
     assert _with_hypothesis("intent", 1) == 0
     assert "inputs in 1 s with Hypothesis" in capsys.readouterr().out

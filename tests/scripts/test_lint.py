@@ -63,6 +63,7 @@ def test_buf_breaking_refuses_what_old_clients_would_misread(proto: Path, old: s
     assert buf("breaking", proto, "--against", proto / "baseline.binpb").returncode != 0
 
 
+@pytest.mark.extended
 def test_a_stale_generated_file_is_found(proto: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "generated", tmp_path / "generated", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")

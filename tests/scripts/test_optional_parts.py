@@ -46,6 +46,7 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("environment", "needs_horse", "needs_unicorn", "uses_horse", "leaves"),
     [

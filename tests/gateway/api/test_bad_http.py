@@ -316,6 +316,7 @@ def memory_of(process: GatewayProcess) -> float:
     return psutil.Process(process.process.pid).memory_info().rss / MIB
 
 
+@pytest.mark.extended
 async def test_memory_stays_flat_under_what_is_too_large(process: GatewayProcess) -> None:
     """100 MB with and without a declared length, over REST and Connect, and a gzip bomb of 100 MB."""
     bomb = gzip.compress(b"\0" * 100 * MIB)

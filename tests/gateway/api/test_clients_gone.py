@@ -144,6 +144,7 @@ async def finish(api: GrpcApi, task_id: str) -> None:
     await api.report(lease, terminal=True)
 
 
+@pytest.mark.extended
 async def test_two_thousand_cancelled_streams_leave_no_waiter_no_subscription_no_task(served: GrpcCore) -> None:
     core = served.core
     async with connected(served.port) as api:

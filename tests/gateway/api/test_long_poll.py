@@ -43,7 +43,7 @@ async def until_waiting(path: Path, worker_id: str) -> None:
                 await asyncio.sleep(0.002)
 
 
-@pytest.mark.parametrize("moment", ["before", "during"])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.extended), "during"])
 async def test_a_client_that_is_killed_gets_no_lease(process: GatewayProcess, tmp_path: Path, moment: str) -> None:
     """80 in all, against the program itself: killed right after sending, or while it waits."""
     database = tmp_path / "gateway.db"
@@ -68,6 +68,7 @@ async def test_a_client_that_is_killed_gets_no_lease(process: GatewayProcess, tm
     ]
 
 
+@pytest.mark.extended
 async def test_a_client_that_is_killed_as_a_task_comes_has_it_or_has_it_not(
     process: GatewayProcess, tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def schema() -> Any:
     return schemathesis.openapi.from_dict(json.loads(COPY.read_text()))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_generated_requests_find_no_fault(schema: Any, address: str, path: str, method: str) -> None:
     """No 500, no status and no body that the document does not tell, no answer outside the envelope."""

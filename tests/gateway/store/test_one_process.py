@@ -33,7 +33,13 @@ async def test_another_name_of_the_file_itself_is_no_way_past_the_lock(
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("way", ["the lock is deleted", "a symbolic link", "a linked folder"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "the lock is deleted",
+        *(pytest.param(way, marks=pytest.mark.extended) for way in ("a symbolic link", "a linked folder")),
+    ],
+)
 async def test_no_other_way_leads_past_it(process: GatewayProcess, tmp_path: Path, way: str) -> None:
     folder = tmp_path
     if way == "the lock is deleted":
@@ -91,7 +97,7 @@ async def test_the_lock_leaves_those_of_sqlite_alone(tmp_path: Path) -> None:
     database.close()
 
 
-@pytest.mark.parametrize("way", ["deleted", "replaced"])
+@pytest.mark.parametrize("way", [pytest.param("deleted", marks=pytest.mark.extended), "replaced"])
 async def test_what_went_into_a_file_that_is_gone_is_not_acknowledged(tmp_path: Path, way: str) -> None:
     async with gateway_process(tmp_path) as gateway, connected(gateway.port) as api:
         await api.submit("po-1")

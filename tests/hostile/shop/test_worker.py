@@ -64,6 +64,7 @@ async def test_before_the_permit_it_ends_with_a_person_and_without_a_click(hosti
     assert shop.behind.shop.requests["submit"] == 0
 
 
+@pytest.mark.extended
 async def test_another_amount_at_the_payment_leaves_the_order_to_a_person(hostile: Bench, shop: TamperingShop) -> None:
     shop.arm("GET", "/payment", lambda answer: answer.edit("298,000円", "9,999,999円"))
     end = await hostile.execute(intent_json=hostile.intent("camera-body"))
