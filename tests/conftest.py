@@ -19,6 +19,7 @@ MISSING = pytest.StashKey[bool]()
 """Set on a test that an optional part is missing for."""
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each core: the tests wait for processes and sockets for a third of their time."""
     return min(8, 2 * (os.cpu_count() or 1))
