@@ -55,7 +55,7 @@ lint: $(ready) ## Check style, types, import rules, the contract, and that gener
 format: $(ready) ## Bring Python and proto files into their one form
 	@$(VENV)/bin/ruff check --quiet --fix-only .
 	@$(VENV)/bin/ruff format --quiet .
-	@$(VENV)/bin/buf format --write proto
+	@$(VENV)/bin/buf format --write
 
 generate: $(ready) ## Write generated/ from proto/, and .env.example from the settings
 	@sh scripts/generate.sh

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench.query_load import RESULT
-from gateway.domain.moment import utc_text
+from gateway.domain.instant import utc_text
 from gateway.store.sqlite.schema import migrate
 
 _ENDED = """

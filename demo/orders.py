@@ -32,8 +32,8 @@ class DemoOrder:
 def demo_orders(shop_url: str) -> list[DemoOrder]:
     """The orders for the shop at this address, in turn."""
 
-    def item(code: str, **wish: object) -> dict[str, object]:
-        return {"item_url": f"{shop_url}/item/{SHOP}/{code}/", **wish}
+    def item(code: str, **reclaim_request: object) -> dict[str, object]:
+        return {"item_url": f"{shop_url}/item/{SHOP}/{code}/", **reclaim_request}
 
     return [
         DemoOrder(

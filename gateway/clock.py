@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from gateway.domain.moment import Moment, utc_text
+from gateway.domain.instant import Instant, utc_text
 from gateway.store.port import Transaction
 
 _BOOT_ID_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -53,16 +53,16 @@ class ServiceClock:
         self._base_us = elapsed_us - (anchor_boot_us if self.continues else machine.boot_us())
         self._last_utc = utc
 
-    def now(self) -> Moment:
+    def now(self) -> Instant:
         """Read both clocks; the wall clock's text never decreases."""
         self._last_utc = max(self._last_utc, self.wall_utc())
-        return Moment(self._last_utc, self._base_us + self._machine.boot_us())
+        return Instant(self._last_utc, self._base_us + self._machine.boot_us())
 
     def wall_utc(self) -> str:
         """Return the wall clock as it is, even if it has gone back."""
         return utc_text(self._machine.wall())
 
-    def save(self, tx: Transaction, now: Moment) -> None:
+    def save(self, tx: Transaction, now: Instant) -> None:
         """Write down where the clock stands, so that the next process goes on from here."""
         tx.change(
             "clock_anchor_set",

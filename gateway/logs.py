@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, Final, Literal
 
-from command_line.escapes import escape_controls
+from common.escapes import escape_controls
 from gateway.api.request_id import current_request_id
 
 _OWN_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
-from command_line.pem_files import PemFileError
-from gateway.api.admission import Admission
-from gateway.api.auth import EVERY_ROLE, Authenticator, Role
+from common.pem_files import PemFileError
+from gateway.account_queries.start import resume_queries_after_start
+from gateway.api.auth.admission import Admission
+from gateway.api.auth.authenticator import EVERY_ROLE, Authenticator, Role
 from gateway.api.grpc.server import GrpcServer, Limits
 from gateway.api.health import HealthCheck
 from gateway.api.http.assembly import http_app
@@ -36,11 +37,13 @@ from gateway.api.tls_files import TlsFiles
 from gateway.catalog.ingest import Ingest
 from gateway.catalog.rounds import Rounds
 from gateway.clock import ServiceClock, SystemTime, load_clock, system_time
+from gateway.dispatch.notifier import Notifier
+from gateway.dispatch.order_leases import OrderDispatcher, OrderLeaseSource
+from gateway.dispatch.query_leases import QueryDispatcher, QueryLeaseSource
+from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.models import Policy
-from gateway.domain.queries import QueryPolicy
 from gateway.metrics import CONTENT_TYPE, Metrics
 from gateway.orders.start import Started, resume_after_start
-from gateway.queries.start import resume_queries_after_start
 from gateway.settings import PREFIX, Settings, SettingsError
 from gateway.store.port import Store
 from gateway.store.sqlite.engine import SqliteStore, open_database
@@ -58,9 +61,6 @@ from gateway.sweeps.retention import RetentionSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep
 from gateway.tracing import Tracing, set_up_tracing
-from gateway.waiting.hub import Hub
-from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
-from gateway.waiting.query_desk import QueryDesk, QueryShelf
 
 STOP_SECONDS: Final = 5.0
 """How long running calls may go on after the stop; waits end at once."""
@@ -95,21 +95,21 @@ async def run_gateway(
     """
     certificates = certificates_of(settings)
     policy, query_policy, catalog_policy = settings.policy(), settings.query_policy(), settings.catalog_policy()
-    hub, metrics, tracing = Hub(), Metrics(), tracing or set_up_tracing()
+    notifier, metrics, tracing = Notifier(), Metrics(), tracing or set_up_tracing()
     fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
     database = open_database(settings.gateway_db_path)
     clock = load_clock(database.transaction(), machine or system_time())
     async with AsyncExitStack() as undo:
-        store = SqliteStore(database, clock, hub.publish, fatal.set_result, metrics.committed)
+        store = SqliteStore(database, clock, notifier.publish, fatal.set_result, metrics.committed)
         undo.push_async_callback(store.close)
         undo.callback(tracing.close)
         started = await _take_up(store, clock, policy, query_policy)
         await metrics.begin(store)
         rounds = Rounds(catalog_policy, query_policy, _new_query_id)
         on_result = Ingest(catalog_policy, rounds)
-        query_desk = QueryDesk(store, hub, QueryShelf(query_policy))
+        query_dispatcher = QueryDispatcher(store, notifier, QueryLeaseSource(query_policy))
         backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
-        desk = LeaseDesk(store, hub, OrderShelf(policy, _new_token))
+        dispatcher = OrderDispatcher(store, notifier, OrderLeaseSource(policy, _new_token))
         callbacks = CallbackSweep(store, _callback_sender(settings), on_try=metrics.callback_tried)
         undo.push_async_callback(callbacks.close)
         check = _health_check(store, policy, clock, settings)
@@ -118,10 +118,10 @@ async def run_gateway(
             *_operation_sweeps(store, policy, settings),
             HealthSweep(check.look, settings.sweep_interval_seconds),
             callbacks,
-            PresenceSweep(store, lambda: {request.worker_id for request in desk.waiting()}),
-            WakeSweep(store, hub),
+            PresenceSweep(store, lambda: {request.worker_id for request in dispatcher.waiting()}),
+            WakeSweep(store, notifier),
             QuerySweep(store, query_policy, settings.sweep_interval_seconds),
-            QueryWakeSweep(store, hub),
+            QueryWakeSweep(store, notifier),
             CatalogSweep(store, rounds, settings.sweep_interval_seconds),
             *([certificates] if certificates else []),
         ]
@@ -132,17 +132,17 @@ async def run_gateway(
             current_trace=tracing.current,
         )
         services = Services(
-            orders=OrderService(store, hub, policy, _new_task_id),
-            order_leases=OrderLeaseService(store, desk, policy, _new_token),
-            account_queries=AccountQueryService(store, hub, query_policy, _new_query_id),
-            query_leases=QueryLeaseService(store, query_desk, query_policy, on_result),
+            orders=OrderService(store, notifier, policy, _new_task_id),
+            order_leases=OrderLeaseService(store, dispatcher, policy, _new_token),
+            account_queries=AccountQueryService(store, notifier, query_policy, _new_query_id),
+            query_leases=QueryLeaseService(store, query_dispatcher, query_policy, on_result),
             catalog=CatalogService(store, catalog_policy, rounds),
             operations=OperationsService(store, policy, backups.create, check),
         )
         routers = [
-            lease_routes(store, desk, admission, policy, _new_token),
+            lease_routes(store, dispatcher, admission, policy, _new_token),
             order_routes(store, policy, _new_task_id),
-            query_lease_routes(store, query_desk, admission, query_policy, on_result),
+            query_lease_routes(store, query_dispatcher, admission, query_policy, on_result),
             query_routes(store, query_policy, _new_query_id),
             catalog_routes(store, catalog_policy, rounds),
             health_routes(check),
@@ -152,7 +152,9 @@ async def run_gateway(
         application = http_app(services, routers, admission, settings.max_body_bytes, settings.sites[0])
         http = HttpServer(tracing.traced(application), STOP_SECONDS, settings.max_connections)
         await _listen(settings, server, http, certificates)
-        background = [asyncio.create_task(work) for work in (desk.run(), query_desk.run(), *map(run_sweep, sweeps))]
+        background = [
+            asyncio.create_task(work) for work in (dispatcher.run(), query_dispatcher.run(), *map(run_sweep, sweeps))
+        ]
         try:
             for warning in settings.unusual():
                 _log.warning("%s", warning)
@@ -166,14 +168,14 @@ async def run_gateway(
             await _first(stop, fatal)
         finally:
             # Waits end at once and nothing is leased on the way out; then running calls get their time.
-            hub.close()
+            notifier.close()
             await asyncio.gather(backups.close(), server.stop(STOP_SECONDS), http.stop())
             for task in background:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
             if not fatal.done():
-                await desk.settle()
-                await query_desk.settle()
+                await dispatcher.drain()
+                await query_dispatcher.drain()
                 await store.write(clock.save)
         if fatal.done():
             raise FatalStoreError(f"a commit failed with an unknown outcome: {fatal.result()}") from fatal.result()

@@ -17,11 +17,11 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from gateway.domain.account_queries import QueryStatus
 from gateway.domain.callbacks import CallbackStatus
 from gateway.domain.health import ProblemKind
+from gateway.domain.instant import MICROSECONDS, Instant
 from gateway.domain.models import AlertKind, Health
-from gateway.domain.moment import MICROSECONDS, Moment
-from gateway.domain.queries import QueryStatus
 from gateway.domain.states import TaskStatus
 from gateway.store.port import Store, Transaction
 from gateway.store.rows import all_pauses
@@ -98,7 +98,7 @@ class Metrics:
             buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5),
             registry=registry,
         )
-        for outcome in ("delivered", "put_off", "given_up"):
+        for outcome in ("delivered", "reschedule", "given_up"):
             self._tries.labels(outcome)
         self._seen_event = 0
         self._looked_at = -FRESH_SECONDS
@@ -132,7 +132,7 @@ class Metrics:
         self._waiting.set(waiters())
         return generate_latest(self.registry)
 
-    def _look(self, tx: Transaction, now: Moment) -> _Look:
+    def _look(self, tx: Transaction, now: Instant) -> _Look:
         after = self._seen_event
         last = min(_last_event(tx, now), after + MAX_EVENTS_A_LOOK)
         refusals: Tally[tuple[str, str]] = Tally()
@@ -177,7 +177,7 @@ class Metrics:
         self._seen_event = look.last_event
 
 
-def _last_event(tx: Transaction, _now: Moment) -> int:
+def _last_event(tx: Transaction, _now: Instant) -> int:
     newest = tx.one("event_last")
     return 0 if newest is None else int(newest["sequence"])
 

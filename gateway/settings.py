@@ -8,14 +8,14 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from command_line.env_file import fault_of_env_file
-from command_line.weak_secrets import ADVICE, is_weak
-from gateway.api.tokens import RESERVED, looks_named, split_token
+from common.env_file import fault_of_env_file
+from common.weak_secrets import ADVICE, is_weak
+from gateway.api.auth.tokens import RESERVED, looks_named, split_token
+from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.catalog import CatalogPolicy
 from gateway.domain.fields import callback_url
 from gateway.domain.models import LeaseScope, Policy
-from gateway.domain.queries import QueryPolicy
 from gateway.domain.refusals import RefusedError
 from gateway.domain.times import derived, findings
 

@@ -26,9 +26,9 @@ check ruff-check ruff check --quiet .
 check ruff-format ruff format --check --diff --quiet .
 check mypy mypy
 check import-linter lint-imports --no-logo
-check buf-lint buf lint proto
-check buf-format buf format proto --diff --exit-code
-check buf-breaking buf breaking proto --against proto/baseline.binpb
+check buf-lint buf lint
+check buf-format buf format --diff --exit-code
+check buf-breaking buf breaking --against proto/baseline.binpb
 check generated sh scripts/check_generated.sh
 check tree python scripts/check_tree.py
 

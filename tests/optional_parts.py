@@ -41,7 +41,7 @@ def _program(name: str) -> Part:
 
 
 def _has_chromium() -> bool:
-    from worker.screenshots import PLAYWRIGHT_INSTALLED, find_chromium  # noqa: PLC0415 - Playwright takes its time
+    from worker.evidence.screenshots import PLAYWRIGHT_INSTALLED, find_chromium  # noqa: PLC0415 - Playwright takes its time
 
     return PLAYWRIGHT_INSTALLED and find_chromium() is not None
 
@@ -121,7 +121,7 @@ def hidden() -> Iterator[None]:
             for number, folder in enumerate(path.split(os.pathsep))
         ]
         patch.setenv("PATH", os.pathsep.join(folders))
-        patch.setattr("worker.screenshots.KNOWN_PATHS", ())
+        patch.setattr("worker.evidence.screenshots.KNOWN_PATHS", ())
         yield
 
 

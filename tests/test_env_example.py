@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.settings import CommandSettings
-from gateway.cli.strays import OF_THE_WORKER
+from gateway.cli.unknown_settings import OF_THE_WORKER
 from gateway.settings import Settings
 from worker.settings import WorkerSettings
-from worker.strays import OF_THE_GATEWAY
+from worker.unknown_settings import OF_THE_GATEWAY
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = (ROOT / ".env.example").read_text()

@@ -1,6 +1,6 @@
 """`python -m worker` is `order-worker`."""
 
-from worker.cli import main
+from worker.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -9,26 +9,26 @@ from contextlib import AsyncExitStack, suppress
 
 import httpx
 
-from worker.account import AccountLocks
-from worker.checkpoints import Checkpoint, no_checkpoint
+from worker.account_lock import AccountLocks
+from worker.account_queries.execution import QueryPolicy, Reader
+from worker.account_queries.loop import QueryLoop
+from worker.account_queries.port import QueryClient
 from worker.clock import Clock, Entropy, SystemClock, SystemEntropy
-from worker.evidence import DiskSpace, EvidenceStore
-from worker.gateway_client import GatewayClient, open_channel
+from worker.evidence.screenshots import Screenshots as BrowserScreenshots
+from worker.evidence.store import DiskSpace, EvidenceStore
+from worker.failpoints import Checkpoint, no_failpoint
+from worker.gateway.client import GatewayClient, open_channel
+from worker.gateway.outbox import Outbox
 from worker.journal.journal import Journal
-from worker.metrics import MetricsFile
-from worker.monitor import Monitor, MonitorPolicy
-from worker.order_loop import OrderLoop
-from worker.order_run import NoScreenshots, OnEvent, Parts, Policy, Screenshots, ignore_event
-from worker.outbox import Outbox
-from worker.queries.execution import QueryPolicy, Reader
-from worker.queries.gateway import QueryClient
-from worker.queries.query_loop import QueryLoop
-from worker.scraper import HttpScraper, NoScraper, Scraper
-from worker.screenshots import Screenshots as BrowserScreenshots
+from worker.orders.loop import OrderLoop
+from worker.orders.monitor import Monitor, MonitorPolicy
+from worker.orders.run import NoScreenshots, OnEvent, Parts, Policy, Screenshots, ignore_event
 from worker.settings import SettingsError, WorkerSettings
-from worker.site.registry import build_sites
-from worker.site.seam import sites_that_can_order, sites_that_can_read_orders
-from worker.tracing import Tracing, set_up_tracing
+from worker.sites.port import sites_that_can_order, sites_that_can_read_orders
+from worker.sites.registry import build_sites
+from worker.sites.scraper import HttpScraper, NoScraper, Scraper
+from worker.telemetry.metrics import MetricsFile
+from worker.telemetry.tracing import Tracing, set_up_tracing
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ async def run_worker(
     settings: WorkerSettings,
     *,
     stop: asyncio.Event,
-    checkpoint: Checkpoint = no_checkpoint,
+    checkpoint: Checkpoint = no_failpoint,
     on_event: OnEvent = ignore_event,
     on_ready: Callable[[], None] = lambda: None,
     clock: Clock | None = None,

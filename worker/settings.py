@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from command_line.env_file import fault_of_env_file
-from command_line.weak_secrets import ADVICE, is_weak
-from worker.logs import LogFormat
+from common.env_file import fault_of_env_file
+from common.weak_secrets import ADVICE, is_weak
+from worker.telemetry.logs import LogFormat
 
 PREFIX = "RAKUTEN_"
 DEFAULT_GRPC_PORT = 31110

@@ -9,7 +9,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gateway.api.auth import Identity
+from gateway.api.auth.authenticator import Identity
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 
 MAX_PLAIN_BYTES: Final = 64 * 1024

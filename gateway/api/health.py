@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Final
 
 from gateway.domain.health import Problem, ProblemKind
+from gateway.domain.instant import Instant
 from gateway.domain.models import Health, Policy
-from gateway.domain.moment import Moment
 from gateway.operations.problems import health_with_problems
 from gateway.store.port import Store, StoreUnavailableError, Transaction
 
@@ -19,7 +19,7 @@ _WRITE_SECONDS: Final = 3.0
 class Readiness:
     """Knows whether the database takes writes: it tries one, at most once a second however often it is asked."""
 
-    def __init__(self, store: Store, touch: Callable[[Transaction, Moment], None]) -> None:
+    def __init__(self, store: Store, touch: Callable[[Transaction, Instant], None]) -> None:
         """`touch` is a write that does no harm."""
         self._store = store
         self._touch = touch
@@ -51,7 +51,7 @@ class HealthCheck:
         self,
         store: Store,
         policy: Policy,
-        touch: Callable[[Transaction, Moment], None],
+        touch: Callable[[Transaction, Instant], None],
         *,
         has_webhook: bool = False,
         backup_alert: timedelta | None = None,

@@ -1,6 +1,6 @@
 """Filing an order, the same for every transport: what takes long of it is done beside the event loop and the writer."""
 
-from gateway.api.large import LARGE_BYTES, off_the_loop
+from gateway.api.offload import LARGE_BYTES, off_the_loop
 from gateway.domain.models import Actor, Policy, Submission, Submitted
 from gateway.orders.submit import submit, submitted_again
 from gateway.store.port import Store

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Final
 
-from command_line.pem_files import PemFileError
+from common.pem_files import PemFileError
 from gateway.api.grpc.renewal import GrpcCertificate, RenewalError
 from gateway.api.tls_files import TlsFiles
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from command_line.pem_files import PemFileError, check_authorities, check_pair, load_pair, read_pem
+from common.pem_files import PemFileError, check_authorities, check_pair, load_pair, read_pem
 
 _BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 _END: Final = "-----END CERTIFICATE-----"

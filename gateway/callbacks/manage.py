@@ -3,8 +3,8 @@
 from typing import Final
 
 from gateway.domain.callbacks import Callback, CallbackPage, CallbackStatus
+from gateway.domain.instant import Instant
 from gateway.domain.models import Actor
-from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
 from gateway.orders.callbacks import file_callback
 from gateway.orders.history import record_general
@@ -15,7 +15,7 @@ _ABOVE_ALL: Final = 2**63 - 1
 
 
 def list_callbacks(
-    tx: Transaction, _now: Moment, status: CallbackStatus | None, task_id: str | None, below: int | None, count: int
+    tx: Transaction, _now: Instant, status: CallbackStatus | None, task_id: str | None, below: int | None, count: int
 ) -> CallbackPage:
     """Return up to `count` callbacks of rows smaller than `below` (None: from the newest), newest first."""
     suffix, filters = "", {}
@@ -29,7 +29,7 @@ def list_callbacks(
     return CallbackPage(callbacks, callbacks[-1].row if len(rows) > count else None)
 
 
-def replay(tx: Transaction, now: Moment, callback_id: str, actor: Actor) -> Callback | Refusal:
+def replay(tx: Transaction, now: Instant, callback_id: str, actor: Actor) -> Callback | Refusal:
     """Send a callback again at once, with its old id, for three days if need be; its alert clears when it is taken."""
     row = tx.one("callback_get", callback_id=callback_id)
     if row is None:
@@ -39,7 +39,7 @@ def replay(tx: Transaction, now: Moment, callback_id: str, actor: Actor) -> Call
     return _get(tx, callback_id)
 
 
-def send_test(tx: Transaction, now: Moment, url: str, actor: Actor) -> Callback:
+def send_test(tx: Transaction, now: Instant, url: str, actor: Actor) -> Callback:
     """File a callback of type `order.test`, which concerns no task."""
     record_general(tx, now, "test_callback", actor)
     data = {"message": "a test of the callbacks of order-gateway; it concerns no task"}

@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from gateway.domain.callbacks import Delivery
+from gateway.domain.instant import Instant, microseconds
 from gateway.domain.json_writing import JsonText, dump
 from gateway.domain.models import AlertKind
-from gateway.domain.moment import Moment, microseconds
 from gateway.orders.history import GATEWAY, clear_alert, raise_alert, record_general
 from gateway.store.port import Row, Transaction
 
@@ -20,12 +20,12 @@ LONGEST_DELAY: Final = timedelta(hours=1)
 GIVE_UP_AFTER: Final = timedelta(days=3)
 
 
-def due_endpoints(tx: Transaction, now: Moment, count: int) -> Sequence[str]:
+def due_endpoints(tx: Transaction, now: Instant, count: int) -> Sequence[str]:
     """Return up to `count` endpoints for which a callback is due, the longest waiting first."""
     return [row["endpoint"] for row in tx.all("callback_endpoints_due", elapsed_us=now.elapsed_us, count=count)]
 
 
-def next_due(tx: Transaction, now: Moment, endpoint: str) -> Delivery | None:
+def next_due(tx: Transaction, now: Instant, endpoint: str) -> Delivery | None:
     """Return the callback for this endpoint that has been due for longest; None if none is."""
     row = tx.one("callback_next_due", endpoint=endpoint, elapsed_us=now.elapsed_us)
     if row is None:
@@ -41,13 +41,13 @@ def next_due(tx: Transaction, now: Moment, endpoint: str) -> Delivery | None:
     )
 
 
-def delivered(tx: Transaction, now: Moment, callback_id: str, result: str) -> None:
+def delivered(tx: Transaction, now: Instant, callback_id: str, result: str) -> None:
     """Note that the receiver has taken a callback."""
     tx.change("callback_delivered", callback_id=callback_id, result=result)
     clear_alert(tx, now, AlertKind.CALLBACK_GIVEN_UP, callback_id)
 
 
-def put_off(tx: Transaction, now: Moment, callback_id: str, result: str, jitter: float) -> bool:
+def reschedule(tx: Transaction, now: Instant, callback_id: str, result: str, jitter: float) -> bool:
     """Note that a try failed and put the next one off, by `jitter` times the delay; True if it is given up instead.
 
     The delay is as long as the delivery has been going on, so it doubles, from 5 s to an hour.
@@ -69,14 +69,14 @@ def put_off(tx: Transaction, now: Moment, callback_id: str, result: str, jitter:
     return False
 
 
-def give_up(tx: Transaction, now: Moment, callback_id: str, result: str) -> None:
+def give_up(tx: Transaction, now: Instant, callback_id: str, result: str) -> None:
     """Give a callback up at once, since no further try can help. A person may still send it again."""
     row = tx.one("callback_get", callback_id=callback_id)
     if row is not None:
         _give_up(tx, now, row, result, "at once")
 
 
-def _give_up(tx: Transaction, now: Moment, row: Row, result: str, when: str) -> bool:
+def _give_up(tx: Transaction, now: Instant, row: Row, result: str, when: str) -> bool:
     """Write down and alert that it is given up; False if it was under way no more."""
     callback_id, subject = row["callback_id"], row["task_id"] or ""
     if tx.change("callback_give_up", callback_id=callback_id, result=result) == 0:

@@ -1,11 +1,11 @@
 """Taking in what the catalogue's own queries bring, in the transaction in which they succeed."""
 
-from gateway.catalog.reading import read_detail, read_list
+from gateway.catalog.parsing import read_detail, read_list
 from gateway.catalog.reconcile import compare_orders, find_missing
 from gateway.catalog.rounds import Rounds
+from gateway.domain.account_queries import Query
 from gateway.domain.catalog import CatalogPolicy
-from gateway.domain.moment import Moment, parse_utc, utc_text
-from gateway.domain.queries import Query
+from gateway.domain.instant import Instant, parse_utc, utc_text
 from gateway.store.port import Transaction
 
 
@@ -16,7 +16,7 @@ class Ingest:
         self._policy = policy
         self._rounds = rounds
 
-    def __call__(self, tx: Transaction, now: Moment, query: Query, result_json: str) -> None:
+    def __call__(self, tx: Transaction, now: Instant, query: Query, result_json: str) -> None:
         """Write down what a result shows, and compare it with the tasks."""
         asked = tx.one("catalog_query_get", query_id=query.query_id)
         if asked is None:
@@ -26,7 +26,7 @@ class Ingest:
         else:
             _take_detail(tx, now, query.site, asked["order_number"], result_json)
 
-    def _take_list(self, tx: Transaction, now: Moment, query: Query, since_at: str, result_json: str) -> None:
+    def _take_list(self, tx: Transaction, now: Instant, query: Query, since_at: str, result_json: str) -> None:
         reading = read_list(result_json)
         # The list is newest first; the newest shall have been seen last.
         for order in reversed(reading.orders):
@@ -48,7 +48,7 @@ class Ingest:
         self._rounds.file_details(tx, now, query.site)
 
 
-def _take_detail(tx: Transaction, now: Moment, site: str, order_number: str, result_json: str) -> None:
+def _take_detail(tx: Transaction, now: Instant, site: str, order_number: str, result_json: str) -> None:
     reading = read_detail(result_json, order_number)
     if reading is None:
         return

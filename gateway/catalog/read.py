@@ -1,14 +1,14 @@
 """Reading the catalogue."""
 
 from gateway.domain.catalog import CatalogOrder, CatalogPage, CatalogSlice
-from gateway.domain.moment import Moment
+from gateway.domain.instant import Instant
 from gateway.domain.states import OrderState
 from gateway.store.port import Row, Transaction
 
 _ABOVE_ALL = 2**63 - 1
 
 
-def list_catalog(tx: Transaction, _now: Moment, site: str | None, below: int | None, count: int) -> CatalogPage:
+def list_catalog(tx: Transaction, _now: Instant, site: str | None, below: int | None, count: int) -> CatalogPage:
     """Return up to `count` orders seen before `below` (None: from the latest), latest seen first.
 
     An order that is seen again between two pages moves to the front, so it may be missed by that walk, never repeated.
@@ -18,7 +18,7 @@ def list_catalog(tx: Transaction, _now: Moment, site: str | None, below: int | N
     return CatalogPage(orders, orders[-1].seen if len(rows) > count else None)
 
 
-def slice_catalog(tx: Transaction, _now: Moment, site: str | None, skip: int, count: int) -> CatalogSlice:
+def slice_catalog(tx: Transaction, _now: Instant, site: str | None, skip: int, count: int) -> CatalogSlice:
     """Return up to `count` orders after the latest `skip`, latest seen first, and how many there are in all."""
     rows = _latest(tx, site, below=_ABOVE_ALL, count=count, skip=skip)
     total = tx.one("catalog_count", site=site)

@@ -6,14 +6,14 @@ A difference is found when the site has been read, stands once, and goes when it
 from collections.abc import Iterable
 
 from gateway.domain.catalog import Discrepancy, DiscrepancyKind, DiscrepancyPage, DiscrepancySlice
-from gateway.domain.moment import Moment
+from gateway.domain.instant import Instant
 from gateway.domain.states import OrderState
 from gateway.store.port import Row, Transaction
 
 _ABOVE_ALL_ROWS = 2**63 - 1
 
 
-def compare_orders(tx: Transaction, now: Moment, site: str, order_numbers: Iterable[str]) -> None:
+def compare_orders(tx: Transaction, now: Instant, site: str, order_numbers: Iterable[str]) -> None:
     """Find out which of the orders that the site shows no task knows, and which have moved on."""
     for number in order_numbers:
         tx.change("catalog_unknown_add", site=site, order_number=number, at=now.utc)
@@ -21,7 +21,7 @@ def compare_orders(tx: Transaction, now: Moment, site: str, order_numbers: Itera
     tx.change("catalog_settled_drop")
 
 
-def find_missing(tx: Transaction, now: Moment, site: str, *, since: str, until: str) -> int:
+def find_missing(tx: Transaction, now: Instant, site: str, *, since: str, until: str) -> int:
     """Find the tasks whose order a complete list from `since` did not show; return how many are new.
 
     Only orders that the list must have shown count: their task was filed after `since`, and they were told by `until`.
@@ -31,7 +31,7 @@ def find_missing(tx: Transaction, now: Moment, site: str, *, since: str, until: 
 
 
 def list_discrepancies(
-    tx: Transaction, _now: Moment, kind: DiscrepancyKind | None, site: str | None, below: int | None, count: int
+    tx: Transaction, _now: Instant, kind: DiscrepancyKind | None, site: str | None, below: int | None, count: int
 ) -> DiscrepancyPage:
     """Return up to `count` differences that hold now, older than row `below` (None: from the newest), newest first."""
     tx.change("catalog_settled_drop")
@@ -48,7 +48,7 @@ def list_discrepancies(
 
 
 def slice_discrepancies(
-    tx: Transaction, _now: Moment, kind: DiscrepancyKind | None, site: str | None, skip: int, count: int
+    tx: Transaction, _now: Instant, kind: DiscrepancyKind | None, site: str | None, skip: int, count: int
 ) -> DiscrepancySlice:
     """Return up to `count` differences that hold now after the newest `skip`, and how many there are in all."""
     tx.change("catalog_settled_drop")

@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable
 from typing import Final
 
+from gateway.account_queries.submit import submit_query
+from gateway.domain.account_queries import QueryKind, QueryPolicy, QueryStatus, QuerySubmission, QuerySubmitted
 from gateway.domain.catalog import CatalogPolicy
-from gateway.domain.moment import Moment, microseconds, parse_utc, utc_text
-from gateway.domain.queries import QueryKind, QueryPolicy, QueryStatus, QuerySubmission, QuerySubmitted
-from gateway.queries.submit import submit_query
+from gateway.domain.instant import Instant, microseconds, parse_utc, utc_text
 from gateway.store.port import Transaction
 
 MAX_PAGES: Final = 20
@@ -22,7 +22,7 @@ class Rounds:
         self._query_policy = query_policy
         self._new_query_id = new_query_id
 
-    def discover(self, tx: Transaction, now: Moment, site: str) -> QuerySubmitted:
+    def discover(self, tx: Transaction, now: Instant, site: str) -> QuerySubmitted:
         """File a round for a site now, or answer the one in flight."""
         in_flight = tx.one("catalog_list_in_flight", site=site)
         if in_flight is not None:
@@ -32,7 +32,7 @@ class Rounds:
         params: dict[str, str | int] = {"since": since, "max_pages": MAX_PAGES}
         return self._file(tx, now, site, QueryKind.ORDER_LIST, params, since_at=since)
 
-    def file_due(self, tx: Transaction, now: Moment) -> int:
+    def file_due(self, tx: Transaction, now: Instant) -> int:
         """File a round for each site whose last one was filed an interval ago; return how many."""
         if self._policy.interval is None:
             return 0
@@ -43,7 +43,7 @@ class Rounds:
                 filed += self.discover(tx, now, site).created
         return filed
 
-    def file_details(self, tx: Transaction, now: Moment, site: str) -> int:
+    def file_details(self, tx: Transaction, now: Instant, site: str) -> int:
         """Ask for the details of orders that are new or not final, those asked for longest ago first; return how many.
 
         An order whose detail is in flight is not asked for again.
@@ -58,7 +58,7 @@ class Rounds:
     def _file(
         self,
         tx: Transaction,
-        now: Moment,
+        now: Instant,
         site: str,
         kind: QueryKind,
         params: dict[str, str | int],

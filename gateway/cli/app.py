@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
-from command_line.output import standard_output
-from command_line.program import Program
-from gateway.cli import backup, catalog, config, decide, dispatch, look, queries, receivers, serve, tasks
-from gateway.cli.exits import EPILOG
+from common.output import standard_output
+from common.program import Program
+from gateway.cli.commands import backup, catalog, config, dispatch, queries, serve, tasks
+from gateway.cli.commands import callbacks as receivers
+from gateway.cli.commands import decisions as decide
+from gateway.cli.commands import status as look
+from gateway.cli.exit_codes import EPILOG
 
 app = typer.Typer(
     name="order-gateway",

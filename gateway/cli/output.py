@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.text import Text
 
-from command_line.escapes import escape_lines
+from common.escapes import escape_lines
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 

@@ -11,9 +11,9 @@ import sys
 import typer
 import uvloop
 
-from command_line.exits import CommandError, Exit
-from command_line.service_manager import tell_ready
-from gateway.cli.strays import stray_settings
+from common.exit_codes import CommandError, Exit
+from common.service_manager import tell_ready
+from gateway.cli.unknown_settings import unknown_settings
 from gateway.logs import set_up_logs
 from gateway.main import FatalStoreError, Ports, run_gateway
 from gateway.settings import Settings, SettingsError, load_settings
@@ -28,7 +28,7 @@ def run_until_signal() -> None:
     try:
         settings = load_settings()
         set_up_logs(settings.log_format, settings.log_level)
-        for line in stray_settings():
+        for line in unknown_settings():
             _log.warning("%s", line)
         _allow_many_connections()
         # The same loop in C: an eighth less work a call (docs/benchmarks.md).

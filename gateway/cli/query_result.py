@@ -6,8 +6,8 @@ The site's own pages (`raw`, `raw_pages`) may be a mebibyte; `--json` has them.
 from collections.abc import Iterator
 from typing import Any
 
-from command_line.output import say
-from command_line.tables import print_fields, print_table
+from common.output import say
+from common.tables import print_fields, print_table
 
 
 def print_result(result: dict[str, Any]) -> None:

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from command_line.env_file import fault_of_env_file
-from gateway.api.tokens import split_token
+from common.env_file import fault_of_env_file
+from gateway.api.auth.tokens import split_token
 from gateway.settings import PREFIX, Port, SettingsError, is_loopback, line_of
 
 _DEFAULT_PORT = 31110

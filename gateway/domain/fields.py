@@ -10,8 +10,8 @@ from ipaddress import IPv6Address
 from typing import Final
 
 from gateway.domain.addresses import AddressRefusedError, check_address, inet_aton
+from gateway.domain.instant import utc_text
 from gateway.domain.json_text import JsonTextError, parse_object
-from gateway.domain.moment import utc_text
 from gateway.domain.refusals import invalid
 
 MAX_PAGE_SIZE: Final = 200

@@ -1,4 +1,4 @@
-"""What the use cases take and give: plain values, times as UTC text (see `gateway.domain.moment`)."""
+"""What the use cases take and give: plain values, times as UTC text (see `gateway.domain.instant`)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

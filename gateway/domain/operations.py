@@ -1,4 +1,4 @@
-"""What the person in charge gives and gets: plain values, times as UTC text (see `gateway.domain.moment`)."""
+"""What the person in charge gives and gets: plain values, times as UTC text (see `gateway.domain.instant`)."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from gateway.domain.queries import QueryStatus
+from gateway.domain.account_queries import QueryStatus
 from gateway.domain.states import TaskStatus
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import AlertKind
-from gateway.domain.moment import Moment, microseconds
 from gateway.store.port import Row, Transaction
 
 FIRST_DELAY: Final = timedelta(seconds=5)
@@ -29,29 +29,29 @@ class Notice:
     attempts: int
 
 
-def unlogged(tx: Transaction, _now: Moment, count: int) -> list[Notice]:
+def unlogged(tx: Transaction, _now: Instant, count: int) -> list[Notice]:
     """Return what the log has not told yet, the oldest first."""
     return [_notice(row) for row in tx.all("alert_deliveries_unlogged", count=count)]
 
 
-def settle_logged(tx: Transaction, _now: Moment, notices: Sequence[Notice], *, keep: bool) -> None:
+def settle_logged(tx: Transaction, _now: Instant, notices: Sequence[Notice], *, keep: bool) -> None:
     """Note that the log has told these; `keep` them if the webhook still has to."""
     for notice in notices:
         tx.change("alert_delivery_logged" if keep else "alert_delivery_done", delivery_id=notice.delivery_id)
 
 
-def next_due(tx: Transaction, now: Moment) -> Notice | None:
+def next_due(tx: Transaction, now: Instant) -> Notice | None:
     """Return the oldest notice if its time has come: they go out in order, so `raised` comes before `cleared`."""
     row = tx.one("alert_delivery_oldest")
     return None if row is None or row["due_us"] > now.elapsed_us else _notice(row)
 
 
-def delivered(tx: Transaction, _now: Moment, delivery_id: int) -> None:
+def delivered(tx: Transaction, _now: Instant, delivery_id: int) -> None:
     """Note that the webhook has taken a notice."""
     tx.change("alert_delivery_done", delivery_id=delivery_id)
 
 
-def failed(tx: Transaction, now: Moment, delivery_id: int) -> bool:
+def failed(tx: Transaction, now: Instant, delivery_id: int) -> bool:
     """Put a notice off, longer each time; True if it is given up instead."""
     row = tx.one("alert_delivery_get", delivery_id=delivery_id)
     if row is None:

@@ -7,8 +7,8 @@ others tell of something that has happened: they stand until a person has answer
 from collections.abc import Mapping
 from typing import Final
 
+from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import Actor, AlertKind, Policy
-from gateway.domain.moment import Moment, microseconds
 from gateway.domain.operations import Alert, AlertPage
 from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import TaskStatus
@@ -26,7 +26,7 @@ _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
 _ABOVE_ALL: Final = 2**63 - 1
 
 
-def watch_queue(tx: Transaction, now: Moment, policy: Policy) -> int:
+def watch_queue(tx: Transaction, now: Instant, policy: Policy) -> int:
     """Raise an alert for each task that has waited too long, clear those of tasks that do not; return the changes.
 
     Of a long queue only the oldest tasks alert, or one stuck worker would raise thousands of alerts.
@@ -58,7 +58,7 @@ class WorkerWatch:
         self._started_us: int | None = None
         self._back_since_us: dict[str, int] = {}
 
-    def look(self, tx: Transaction, now: Moment, policy: Policy) -> int:
+    def look(self, tx: Transaction, now: Instant, policy: Policy) -> int:
         """Judge every worker; return the number of alerts raised or cleared."""
         if self._started_us is None:
             self._started_us = now.elapsed_us
@@ -86,7 +86,7 @@ class WorkerWatch:
             changes += 1
         return changes
 
-    def _raise(self, tx: Transaction, now: Moment, policy: Policy, worker_id: str, last_seen_at: str) -> None:
+    def _raise(self, tx: Transaction, now: Instant, policy: Policy, worker_id: str, last_seen_at: str) -> None:
         raise_alert(
             tx, now, AlertKind.WORKER_OFFLINE, worker_id,
             f"worker {worker_id} has not been heard of for {policy.worker_offline_after.total_seconds():.0f} s, "
@@ -95,7 +95,7 @@ class WorkerWatch:
 
 
 def list_alerts(
-    tx: Transaction, _now: Moment, kind: AlertKind | None, cleared_too: bool, below: int | None, count: int
+    tx: Transaction, _now: Instant, kind: AlertKind | None, cleared_too: bool, below: int | None, count: int
 ) -> AlertPage:
     """Return up to `count` alerts with numbers smaller than `below` (None: from the newest), newest first."""
     rows = tx.all(
@@ -109,7 +109,7 @@ def list_alerts(
     return AlertPage(alerts, alerts[-1].alert_id if len(rows) > count else None)
 
 
-def answer_alert(tx: Transaction, now: Moment, alert_id: int, reason: str, actor: Actor) -> Alert | Refusal:
+def answer_alert(tx: Transaction, now: Instant, alert_id: int, reason: str, actor: Actor) -> Alert | Refusal:
     """Clear an alert of something that has happened, because a person has dealt with it. A repeat changes nothing."""
     row = tx.one("alert_get", alert_id=alert_id)
     if row is None:
@@ -143,7 +143,7 @@ def alert_from(row: Row) -> Alert:
     )
 
 
-def _still_waits(tx: Transaction, now: Moment, policy: Policy, task_id: str) -> bool:
+def _still_waits(tx: Transaction, now: Instant, policy: Policy, task_id: str) -> bool:
     """Tell whether a task that is no longer among the oldest waits as before (older ones may have been requeued)."""
     row = tx.one("task_get", task_id=task_id)
     if row is None or row["status"] != TaskStatus.QUEUED:

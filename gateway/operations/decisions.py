@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from gateway.domain.instant import Instant
 from gateway.domain.models import LeaseRecord, Policy, Report, Task, TaskDetail, Verdict, Verification, Via
-from gateway.domain.moment import Moment
 from gateway.domain.operations import UNKNOWN_JOURNAL, Decision, DecisionPage, LateReport
 from gateway.domain.paging import fill
 from gateway.domain.states import NOTHING_PLACED, OrderState, Placement
 from gateway.domain.transitions import allowed
+from gateway.operations.actions import leases_of, settles_in
 from gateway.operations.alerts import alert_from
-from gateway.operations.decide import leases_of, settles_in
 from gateway.operations.history import event_from
 from gateway.orders.read import size_of_task
 from gateway.orders.settle import may_have_clicked
@@ -28,7 +28,7 @@ _SIZE_OF_A_REPORT: Final = 4_000
 
 
 def list_decisions(
-    tx: Transaction, now: Moment, policy: Policy, after: tuple[int, int] | None, count: int
+    tx: Transaction, now: Instant, policy: Policy, after: tuple[int, int] | None, count: int
 ) -> DecisionPage:
     """Return up to `count` tasks that wait for a person, the longest waiting first.
 
@@ -67,7 +67,7 @@ def _size(decision: Decision) -> int:
     return size_of_task(decision.task) + late + _SIZE_OF_A_REPORT
 
 
-def _decision(tx: Transaction, now: Moment, policy: Policy, row: Row) -> Decision:
+def _decision(tx: Transaction, now: Instant, policy: Policy, row: Row) -> Decision:
     detail = with_reports(tx, task_from(row))
     task = detail.task
     leases = leases_of(tx, task.task_id)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from gateway.domain.moment import Moment
+from gateway.domain.instant import Instant
 from gateway.domain.operations import HistoryEvent, HistoryFilter, HistoryPage
 from gateway.domain.paging import fill, in_batches
 from gateway.store.port import Row, Transaction
@@ -12,7 +12,7 @@ _ABOVE_ALL: Final = 2**63 - 1
 _SIZE_WITHOUT_TEXTS: Final = 1_000
 
 
-def list_events(tx: Transaction, _now: Moment, wanted: HistoryFilter, below: int | None, count: int) -> HistoryPage:
+def list_events(tx: Transaction, _now: Instant, wanted: HistoryFilter, below: int | None, count: int) -> HistoryPage:
     """Return up to `count` events with numbers smaller than `below` (None: from the newest), newest first.
 
     Fewer where they are large, but at least one.

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Final
 
 from gateway.domain.health import Problem, ProblemKind
+from gateway.domain.instant import Instant, parse_utc
 from gateway.domain.models import Actor, Health, Policy
-from gateway.domain.moment import Moment, parse_utc
 from gateway.domain.operations import BackupFacts
 from gateway.domain.states import TaskStatus
 from gateway.orders.history import record_general
@@ -24,7 +24,7 @@ BACKUP: Final = "backup"
 
 
 def health_with_problems(
-    tx: Transaction, now: Moment, policy: Policy, *, has_webhook: bool, backup_alert: timedelta | None
+    tx: Transaction, now: Instant, policy: Policy, *, has_webhook: bool, backup_alert: timedelta | None
 ) -> Health:
     """Return what a person looks at first, with everything wrong that the database knows of.
 
@@ -37,7 +37,7 @@ def health_with_problems(
     return found.with_problems(problems)
 
 
-def record_backup(tx: Transaction, now: Moment, facts: BackupFacts, actor: Actor) -> None:
+def record_backup(tx: Transaction, now: Instant, facts: BackupFacts, actor: Actor) -> None:
     """Note that a backup was made and verified, so that its age is known wherever the file is moved to."""
     record_general(tx, now, BACKUP, actor, file=facts.file_name, bytes=facts.size_bytes, sha256=facts.sha256)
 
@@ -71,7 +71,7 @@ def _not_taken(tx: Transaction, *, has_webhook: bool) -> Iterator[Problem]:
         )
 
 
-def _without_backup(tx: Transaction, now: Moment, longest: timedelta) -> Iterator[Problem]:
+def _without_backup(tx: Transaction, now: Instant, longest: timedelta) -> Iterator[Problem]:
     """A gateway without any backup is given the same time from the first event of its history on."""
     last = tx.one("event_last_backup", kind=BACKUP)
     since = last or tx.one("event_from", sequence=0)

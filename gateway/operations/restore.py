@@ -9,8 +9,8 @@ resolve it to failed only after the settle time.
 from collections.abc import Callable
 from typing import Final
 
+from gateway.domain.instant import Instant
 from gateway.domain.models import Actor, AlertKind, Task
-from gateway.domain.moment import Moment
 from gateway.domain.operations import UNKNOWN_JOURNAL, UNKNOWN_WORKER
 from gateway.domain.states import ACTIVE, TaskStatus
 from gateway.orders.history import clear_alert, raise_alert, record, record_general
@@ -20,7 +20,7 @@ from gateway.store.rows import task_from
 KIND: Final = "restore"
 
 
-def mark_restored(tx: Transaction, now: Moment, backup: str, actor: Actor, new_token: Callable[[], str]) -> int:
+def mark_restored(tx: Transaction, now: Instant, backup: str, actor: Actor, new_token: Callable[[], str]) -> int:
     """Pause all dispatch and mark every open task; return how many there were. `backup` is the backup's file name."""
     reason = f"restored from {backup}: what happened after that backup is not known"
     tx.change("pause_set", site="", at=now.utc, by=actor.identity, reason=reason)
@@ -31,7 +31,7 @@ def mark_restored(tx: Transaction, now: Moment, backup: str, actor: Actor, new_t
     return len(tasks)
 
 
-def _mark(tx: Transaction, now: Moment, task: Task, actor: Actor, reason: str, token: str) -> None:
+def _mark(tx: Transaction, now: Instant, task: Task, actor: Actor, reason: str, token: str) -> None:
     if task.status in ACTIVE:
         tx.change(
             "lease_end", task_id=task.task_id, lease_number=task.lease_count, at=now.utc, elapsed_us=now.elapsed_us

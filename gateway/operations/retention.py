@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from gateway.domain.moment import Moment, parse_utc, utc_text
+from gateway.domain.instant import Instant, parse_utc, utc_text
 from gateway.orders.submit import intent_digest
 from gateway.store.port import Transaction
 
@@ -22,7 +22,7 @@ class Old:
     digest: str
 
 
-def find_old(tx: Transaction, now: Moment, after_row: int, keep: timedelta, count: int) -> list[Old]:
+def find_old(tx: Transaction, now: Instant, after_row: int, keep: timedelta, count: int) -> list[Old]:
     """Return up to `count` tasks after a row whose end is longer ago than `keep`. Only reads, so it may take long."""
     return [
         Old(row["row"], row["task_id"], intent_digest(row["intent_json"]))
@@ -30,11 +30,11 @@ def find_old(tx: Transaction, now: Moment, after_row: int, keep: timedelta, coun
     ]
 
 
-def strip(tx: Transaction, now: Moment, tasks: Sequence[Old], keep: timedelta) -> int:
+def strip(tx: Transaction, now: Instant, tasks: Sequence[Old], keep: timedelta) -> int:
     """Drop the payloads of these tasks, unless something has happened to them meanwhile; return how many."""
     before = _before(now, keep)
     return sum(tx.change("task_strip", task_id=task.task_id, digest=task.digest, before=before) for task in tasks)
 
 
-def _before(now: Moment, keep: timedelta) -> str:
+def _before(now: Instant, keep: timedelta) -> str:
     return utc_text(parse_utc(now.utc) - keep)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.domain.instant import Instant
 from gateway.domain.models import Task
-from gateway.domain.moment import Moment
 from gateway.domain.operations import Resolution
 from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import NOTHING_PLACED, OrderState, Placement, TaskStatus
@@ -94,7 +94,7 @@ def earlier_statement(task: Task, numbers: Mapping[str, bool]) -> dict[str, Any]
 
 def mirror_statement(
     tx: Transaction,
-    now: Moment,
+    now: Instant,
     task: Task,
     told: Resolution,
     state: OrderState | None,

@@ -4,8 +4,8 @@ import hashlib
 from typing import Any, Final
 
 from gateway.domain.callbacks import endpoint_of
+from gateway.domain.instant import Instant
 from gateway.domain.json_writing import dump
-from gateway.domain.moment import Moment
 from gateway.domain.states import TaskStatus
 from gateway.domain.task_document import task_document
 from gateway.store.port import Transaction
@@ -15,7 +15,7 @@ CALLED_BACK: Final = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskSta
 """Whoever filed the task is told when it comes into one of these."""
 
 
-def call_back(tx: Transaction, now: Moment, task_id: str) -> None:
+def call_back(tx: Transaction, now: Instant, task_id: str) -> None:
     """Tell the task's upstream how the task stands now, unless it named no address."""
     task = get_task(tx, task_id)
     if task.callback_url is None:
@@ -25,7 +25,7 @@ def call_back(tx: Transaction, now: Moment, task_id: str) -> None:
     file_callback(tx, now, task_id, task.callback_url, f"order.{task.status}", data)
 
 
-def file_callback(tx: Transaction, now: Moment, task_id: str | None, url: str, kind: str, data: dict[str, Any]) -> str:
+def file_callback(tx: Transaction, now: Instant, task_id: str | None, url: str, kind: str, data: dict[str, Any]) -> str:
     """Put a callback into the outbox and return its id. An event that tells of it must have been appended before."""
     event = tx.one("event_last")
     # Not the event's number alone: after a restore the same number may stand for another event.

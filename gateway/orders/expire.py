@@ -5,8 +5,8 @@ Expiry is judged at use as well as by the sweep, always by the service clock.
 
 from typing import Final
 
+from gateway.domain.instant import Instant
 from gateway.domain.models import Actor, AlertKind, Task
-from gateway.domain.moment import Moment
 from gateway.domain.states import ACTIVE, Placement, TaskStatus
 from gateway.domain.transitions import Event
 from gateway.orders.history import GATEWAY, QUEUE, raise_alert, record
@@ -21,7 +21,7 @@ _WHAT_TO_DO: Final = {
 }
 
 
-def has_lapsed(task: Task, now: Moment) -> bool:
+def is_lease_due(task: Task, now: Instant) -> bool:
     """Tell whether the task's lease has run out: it holds until one tick before its deadline."""
     return task.status in ACTIVE and task.lease_deadline_us is not None and now.elapsed_us >= task.lease_deadline_us
 
@@ -31,7 +31,7 @@ def what_to_do(placement: Placement) -> str:
     return _WHAT_TO_DO[placement]
 
 
-def expire_lapsed(tx: Transaction, now: Moment) -> int:
+def expire_due(tx: Transaction, now: Instant) -> int:
     """Turn every task whose lease has run out stale; return how many there were."""
     lapsed = [task_from(row) for row in tx.all("tasks_lapsed", elapsed_us=now.elapsed_us)]
     for task in lapsed:
@@ -41,7 +41,7 @@ def expire_lapsed(tx: Transaction, now: Moment) -> int:
 
 def expire(
     tx: Transaction,
-    now: Moment,
+    now: Instant,
     task: Task,
     actor: Actor = GATEWAY,
     reason: str = "",
@@ -60,5 +60,5 @@ def expire(
         f"the lease of task {task.task_id} held by {task.lease_owner} {ended}; an order is {task.placement}: "
         + what_to_do(task.placement),
     )  # fmt: skip
-    tx.hint(QUEUE)
+    tx.notify(QUEUE)
     return get_task(tx, task.task_id)

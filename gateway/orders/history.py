@@ -3,8 +3,8 @@
 import json
 from typing import Any, Final
 
+from gateway.domain.instant import Instant
 from gateway.domain.models import Actor, AlertKind, Task
-from gateway.domain.moment import Moment
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus
 from gateway.orders.callbacks import CALLED_BACK, call_back
@@ -24,7 +24,7 @@ def topic_of(task_id: str) -> str:
 
 def record(
     tx: Transaction,
-    now: Moment,
+    now: Instant,
     task: Task,
     kind: str,
     actor: Actor,
@@ -53,11 +53,11 @@ def record(
     )
     if after is not before and after in CALLED_BACK and task.callback_url is not None:
         call_back(tx, now, task.task_id)
-    tx.hint(topic_of(task.task_id))
+    tx.notify(topic_of(task.task_id))
 
 
 def record_general(
-    tx: Transaction, now: Moment, kind: str, actor: Actor, *, subject: str = "", reason: str = "", **details: Any
+    tx: Transaction, now: Instant, kind: str, actor: Actor, *, subject: str = "", reason: str = "", **details: Any
 ) -> None:
     """Append an event that moves no task: of the whole gateway, or of a task that stays as it is."""
     tx.change(
@@ -75,7 +75,7 @@ def record_general(
 
 
 def record_refusal(
-    tx: Transaction, now: Moment, task: Task, kind: str, actor: Actor, refusal: Refusal, **details: Any
+    tx: Transaction, now: Instant, task: Task, kind: str, actor: Actor, refusal: Refusal, **details: Any
 ) -> None:
     """Append a refusal, unless the last one of its kind says the same: repeats add nothing."""
     details = {"refusal": refusal.reason.value, "by": actor.worker_id or actor.identity, **details}
@@ -85,7 +85,7 @@ def record_refusal(
 
 
 def record_late(
-    tx: Transaction, now: Moment, task: Task, kind: str, actor: Actor, refusal: Refusal, **details: Any
+    tx: Transaction, now: Instant, task: Task, kind: str, actor: Actor, refusal: Refusal, **details: Any
 ) -> bool:
     """Append what came too late to count, unless the history has it; tell whether it was new."""
     details = {"refusal": refusal.reason.value, "by": actor.worker_id or actor.identity, **details}
@@ -95,7 +95,7 @@ def record_late(
     return True
 
 
-def raise_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str, message: str) -> bool:
+def raise_alert(tx: Transaction, now: Instant, kind: AlertKind, subject: str, message: str) -> bool:
     """Raise an alert; one that stands is not raised again. Tell whether it was raised."""
     raised = tx.one("alert_raise", kind=kind, subject=subject, message=message, at=now.utc)
     if raised is None:
@@ -104,7 +104,7 @@ def raise_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str, mes
     return True
 
 
-def clear_alert(tx: Transaction, now: Moment, kind: AlertKind, subject: str) -> None:
+def clear_alert(tx: Transaction, now: Instant, kind: AlertKind, subject: str) -> None:
     """Clear an alert if it stands."""
     standing = tx.one("alert_standing", kind=kind, subject=subject)
     if standing is not None:

@@ -4,12 +4,12 @@ import hmac
 from dataclasses import dataclass
 from datetime import timedelta
 
+from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import Actor, Holder, LeaseRecord, Policy, Renewed, Task, Via
-from gateway.domain.moment import Moment, microseconds
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE
 from gateway.domain.transitions import Event, allowed
-from gateway.orders.expire import expire, has_lapsed
+from gateway.orders.expire import expire, is_lease_due
 from gateway.orders.history import record, record_refusal
 from gateway.orders.others import other_orders
 from gateway.orders.submit import not_found
@@ -44,12 +44,12 @@ def lease_invalid(task: Task, why: str) -> Refusal:
     )
 
 
-def judge_at_use(tx: Transaction, now: Moment, task: Task) -> Task:
+def expire_if_due(tx: Transaction, now: Instant, task: Task) -> Task:
     """Return the task as it is now: stale if its lease has run out, though no sweep has come by."""
-    return expire(tx, now, task) if has_lapsed(task, now) else task
+    return expire(tx, now, task) if is_lease_due(task, now) else task
 
 
-def live_lease(tx: Transaction, now: Moment, holder: Holder, refused_as: str) -> Held | Refusal:
+def live_lease(tx: Transaction, now: Instant, holder: Holder, refused_as: str) -> Held | Refusal:
     """Return the task and its lease if `holder` holds it and it has not run out.
 
     Otherwise the refusal goes into the history as an event of the kind `refused_as`.
@@ -57,8 +57,8 @@ def live_lease(tx: Transaction, now: Moment, holder: Holder, refused_as: str) ->
     task = find_task(tx, holder.task_id)
     if task is None:
         return not_found(holder.task_id)
-    had_lapsed = has_lapsed(task, now)
-    task = judge_at_use(tx, now, task)
+    was_due = is_lease_due(task, now)
+    task = expire_if_due(tx, now, task)
     lease = current_lease(tx, task)
     if lease is not None and is_holder(lease, holder) and task.status in ACTIVE:
         return Held(task, lease)
@@ -67,13 +67,15 @@ def live_lease(tx: Transaction, now: Moment, holder: Holder, refused_as: str) ->
     elif not is_holder(lease, holder):
         why = f"{holder.worker_id} with this token does not hold it"
     else:
-        why = "it has run out" if had_lapsed else f"the task is {task.status}"
+        why = "it has run out" if was_due else f"the task is {task.status}"
     refusal = lease_invalid(task, why)
     record_refusal(tx, now, task, refused_as, Actor(holder.identity, holder.worker_id), refusal)
     return refusal
 
 
-def renew(tx: Transaction, now: Moment, policy: Policy, holder: Holder, with_others: bool = False) -> Renewed | Refusal:
+def renew(
+    tx: Transaction, now: Instant, policy: Policy, holder: Holder, with_others: bool = False
+) -> Renewed | Refusal:
     """Extend a lease to a full TTL from now. The first renewal acknowledges it.
 
     `with_others`: the answer brings what is known now of the orders of the site's other tasks.

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any, Final
 
+from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import (
     Actor,
     AlertKind,
@@ -15,11 +16,10 @@ from gateway.domain.models import (
     Task,
     Via,
 )
-from gateway.domain.moment import Moment, microseconds
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event, check
-from gateway.orders.expire import expire, expire_lapsed, has_lapsed
+from gateway.orders.expire import expire, expire_due, is_lease_due
 from gateway.orders.history import QUEUE, clear_alert, record, record_refusal
 from gateway.orders.others import other_orders
 from gateway.orders.submit import not_found
@@ -29,15 +29,15 @@ from gateway.store.rows import all_pauses, current_lease, find_task, get_task, l
 NO_COMMAND: Final = Command()
 
 
-def open_lease(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
+def open_lease(tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
     """Begin a wait: the worker's heartbeat, then its unacknowledged lease again, or the next order, or None."""
     tx.change("worker_seen", worker_id=request.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
     return _again(tx, now, request) or take_next(tx, now, policy, request, token)
 
 
-def take_next(tx: Transaction, now: Moment, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
+def take_next(tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
     """Lease the oldest queued task whose slot is free and whose site is not paused; None if there is none."""
-    expire_lapsed(tx, now)
+    expire_due(tx, now)
     paused = {pause.site for pause in all_pauses(tx)}
     if None in paused or (policy.scope is LeaseScope.GLOBAL and tx.one("tasks_active") is not None):
         return None
@@ -53,7 +53,7 @@ def take_next(tx: Transaction, now: Moment, policy: Policy, request: LeaseReques
     return _hand_over(tx, now, policy, oldest, request, token, Event.LEASE)
 
 
-def undo_lease(tx: Transaction, now: Moment, task_id: str, token: str, actor: Actor) -> bool:
+def undo_lease(tx: Transaction, now: Instant, task_id: str, token: str, actor: Actor) -> bool:
     """Give back an answer that never reached its transport; the lease is undone if no other answer brought it.
 
     False if the lease stands: it was handed over in another answer, acknowledged, or is not there any more.
@@ -67,13 +67,13 @@ def undo_lease(tx: Transaction, now: Moment, task_id: str, token: str, actor: Ac
     tx.change("lease_undo", task_id=task_id, token=token)
     tx.change("task_give_back", task_id=task_id, lease_number=task.lease_count, at=now.utc)
     record(tx, now, task, Event.UNDO, actor, TaskStatus.QUEUED, reason="the client had gone")
-    tx.hint(QUEUE)
+    tx.notify(QUEUE)
     return True
 
 
 def reclaim(
     tx: Transaction,
-    now: Moment,
+    now: Instant,
     policy: Policy,
     task_id: str,
     request: LeaseRequest,
@@ -82,7 +82,7 @@ def reclaim(
 ) -> Lease | Refusal:
     """Lease a stale task again, on a person's command; allowed while dispatch is paused."""
     tx.change("worker_seen", worker_id=request.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
-    expire_lapsed(tx, now)
+    expire_due(tx, now)
     task = find_task(tx, task_id)
     if task is None:
         return not_found(task_id)
@@ -92,8 +92,8 @@ def reclaim(
     actor = Actor(request.identity, request.worker_id)
     refusal = check(Event.RECLAIM, task) or _occupied(tx, policy, task)
     if refusal is not None:
-        wish = {"asked_because": command.reason} if command.reason else {}
-        record_refusal(tx, now, task, "reclaim_refused", actor, refusal, **_by(command), **wish)
+        reclaim_request = {"asked_because": command.reason} if command.reason else {}
+        record_refusal(tx, now, task, "reclaim_refused", actor, refusal, **_by(command), **reclaim_request)
         return refusal
     clear_alert(tx, now, AlertKind.TASK_STALE, task_id)
     return _hand_over(tx, now, policy, task, request, token, Event.RECLAIM, command)
@@ -104,7 +104,7 @@ def _by(command: Command) -> dict[str, Any]:
     return {"requested_by": command.requested_by} if command.requested_by else {}
 
 
-def _again(tx: Transaction, now: Moment, request: LeaseRequest) -> Lease | None:
+def _again(tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None:
     if request.session_id is None:
         return None
     row = tx.one("lease_unacknowledged_of_session", session_id=request.session_id)
@@ -114,7 +114,7 @@ def _again(tx: Transaction, now: Moment, request: LeaseRequest) -> Lease | None:
     if not _is_unacknowledged_of(lease, request):
         return None
     task = get_task(tx, lease.task_id)
-    if has_lapsed(task, now):
+    if is_lease_due(task, now):
         expire(tx, now, task)
         return None
     return _give_again(tx, task, lease)
@@ -152,7 +152,7 @@ def _occupied(tx: Transaction, policy: Policy, task: Task) -> Refusal | None:
 
 def _hand_over(
     tx: Transaction,
-    now: Moment,
+    now: Instant,
     policy: Policy,
     task: Task,
     request: LeaseRequest,

@@ -1,12 +1,12 @@
 """The order numbers of a task: every one that was ever told of it, in one table that everybody asks."""
 
+from gateway.domain.instant import Instant
 from gateway.domain.models import AlertKind, Task
-from gateway.domain.moment import Moment
 from gateway.orders.history import clear_alert, raise_alert
 from gateway.store.port import Transaction
 
 
-def note_number(tx: Transaction, now: Moment, task: Task, number: str | None, *, stated: bool = False) -> None:
+def note_number(tx: Transaction, now: Instant, task: Task, number: str | None, *, stated: bool = False) -> None:
     """Keep an order number that was told of a task; alert if another task has it or this one has another (section 4).
 
     A number that came too late, or that a later report overwrote, counts as well; so does one that a person `stated`,
@@ -34,7 +34,7 @@ def note_number(tx: Transaction, now: Moment, task: Task, number: str | None, *,
         )  # fmt: skip
 
 
-def take_back_number(tx: Transaction, now: Moment, task: Task, number: str) -> None:
+def take_back_number(tx: Transaction, now: Instant, task: Task, number: str) -> None:
     """Forget an order number that a person had stated and nobody else told, and what it was in conflict with."""
     tx.change("statement_number_take_back", task_id=task.task_id, site_order_id=number)
     tx.change("statement_number_clear", task_id=task.task_id, site_order_id=number)

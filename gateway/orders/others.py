@@ -8,8 +8,8 @@ from a backup has made the gateway forget it cannot name: then not all are known
 from datetime import timedelta
 from typing import Final
 
+from gateway.domain.instant import parse_utc, utc_text
 from gateway.domain.models import OtherOrders, Task
-from gateway.domain.moment import parse_utc, utc_text
 from gateway.store.port import Transaction
 
 MAX_OTHER_NUMBERS: Final = 1_000

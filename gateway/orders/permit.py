@@ -7,8 +7,8 @@ clicked nothing, the settle time has passed, and a look at the site made after t
 from datetime import timedelta
 from typing import Any
 
+from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import Actor, LeaseRecord, Permit, PermitRequest, Policy, Task, Verdict, Verification
-from gateway.domain.moment import Moment, microseconds
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.transitions import allowed
 from gateway.orders.history import record, record_refusal
@@ -20,7 +20,7 @@ from gateway.store.rows import all_pauses, lease_from
 _ASK_AGAIN_WHILE_PAUSED = timedelta(seconds=5)
 
 
-def request_permit(tx: Transaction, now: Moment, policy: Policy, request: PermitRequest) -> Permit | Refusal:
+def request_permit(tx: Transaction, now: Instant, policy: Policy, request: PermitRequest) -> Permit | Refusal:
     """Grant the permit, the same one again to the same token, or say which rule refuses it."""
     held = live_lease(tx, now, request.holder, "permit_refused")
     if isinstance(held, Refusal):
@@ -55,7 +55,7 @@ def request_permit(tx: Transaction, now: Moment, policy: Policy, request: Permit
     return Permit(task.task_id, now.utc, policy.permit_ttl)
 
 
-def _own_lease_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, now: Moment) -> Refusal | None:
+def _own_lease_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, now: Instant) -> Refusal | None:
     if lease.acknowledged_at is None:
         return _refuse(task, Reason.LEASE_NOT_ACKNOWLEDGED, "the lease is not acknowledged yet; renew it first")
     if lease.journal_id != request.journal_id:
@@ -77,7 +77,7 @@ def _pause_refuses(tx: Transaction, task: Task) -> Refusal | None:
     return None
 
 
-def _verification_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, now: Moment) -> Refusal | None:
+def _verification_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, now: Instant) -> Refusal | None:
     if task.lease_count == 1:
         return None
     look = request.verification
@@ -94,7 +94,7 @@ def _verification_refuses(task: Task, lease: LeaseRecord, request: PermitRequest
 
 
 def _earlier_leases_refuse(
-    tx: Transaction, policy: Policy, task: Task, lease: LeaseRecord, request: PermitRequest, now: Moment
+    tx: Transaction, policy: Policy, task: Task, lease: LeaseRecord, request: PermitRequest, now: Instant
 ) -> Refusal | None:
     leases = [lease_from(row) for row in tx.all("leases_of_task", task_id=task.task_id)]
     earlier = [other for other in leases if other.lease_number < lease.lease_number and may_have_clicked(other)]

@@ -3,8 +3,8 @@
 from datetime import timedelta
 from typing import Final
 
+from gateway.domain.instant import Instant, microseconds, parse_utc
 from gateway.domain.models import Health, Policy, QueuedTask, TaskDetail, TaskPage, WorkerSeen
-from gateway.domain.moment import Moment, microseconds, parse_utc
 from gateway.domain.paging import fill, in_batches
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus
@@ -17,14 +17,14 @@ _SIZE_WITHOUT_TEXTS: Final = 4_000
 _ABOVE_ALL_ROWS: Final = 2**63 - 1
 
 
-def get_task(tx: Transaction, _now: Moment, task_id: str) -> TaskDetail | Refusal:
+def get_task(tx: Transaction, _now: Instant, task_id: str) -> TaskDetail | Refusal:
     """Return one task with its reports."""
     task = find_task(tx, task_id)
     return not_found(task_id) if task is None else with_reports(tx, task)
 
 
 def list_tasks(
-    tx: Transaction, _now: Moment, status: TaskStatus | None, site: str | None, below: int | None, count: int
+    tx: Transaction, _now: Instant, status: TaskStatus | None, site: str | None, below: int | None, count: int
 ) -> TaskPage:
     """Return up to `count` tasks older than row `below` (None: from the newest), newest first.
 
@@ -42,7 +42,7 @@ def list_tasks(
 
 
 def list_tasks_from(
-    tx: Transaction, now: Moment, status: TaskStatus | None, site: str | None, offset: int, count: int
+    tx: Transaction, now: Instant, status: TaskStatus | None, site: str | None, offset: int, count: int
 ) -> tuple[tuple[TaskDetail, ...], int]:
     """Return a page as `list_tasks` does, after leaving out the `offset` newest, and how many tasks there are in all.
 
@@ -74,7 +74,7 @@ def _filters(status: TaskStatus | None, site: str | None) -> tuple[str, dict[str
     return suffix, filters
 
 
-def health(tx: Transaction, now: Moment, policy: Policy) -> Health:
+def health(tx: Transaction, now: Instant, policy: Policy) -> Health:
     """Return what a person looks at first (specification, section 7)."""
     return Health(
         queued_count=sum(row["count"] for row in tx.all("tasks_queued_count")),
@@ -86,7 +86,7 @@ def health(tx: Transaction, now: Moment, policy: Policy) -> Health:
     )
 
 
-def workers_seen(tx: Transaction, now: Moment, policy: Policy) -> tuple[WorkerSeen, ...]:
+def workers_seen(tx: Transaction, now: Instant, policy: Policy) -> tuple[WorkerSeen, ...]:
     """Return the workers heard of, by name."""
     workers = []
     for row in tx.all("workers_all"):
@@ -102,7 +102,7 @@ def workers_seen(tx: Transaction, now: Moment, policy: Policy) -> tuple[WorkerSe
     return tuple(workers)
 
 
-def waiting_too_long(tx: Transaction, now: Moment, policy: Policy) -> tuple[QueuedTask, ...]:
+def waiting_too_long(tx: Transaction, now: Instant, policy: Policy) -> tuple[QueuedTask, ...]:
     """Return which of the oldest tasks in the queue have been there for too long, by the service clock."""
     limit_us = microseconds(policy.task_unclaimed_after)
     return tuple(

@@ -3,14 +3,14 @@
 from dataclasses import asdict
 from typing import Any, Final
 
+from gateway.domain.instant import Instant
 from gateway.domain.models import Actor, AlertKind, Holder, LeaseRecord, NewReport, Reported, Task
-from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE, ENDED, NOTHING_PLACED, OrderState, Placement, TaskStatus
 from gateway.domain.transitions import Event, allowed
 from gateway.orders.callbacks import call_back
 from gateway.orders.history import QUEUE, raise_alert, record, record_late
-from gateway.orders.hold import is_holder, judge_at_use, lease_invalid
+from gateway.orders.hold import expire_if_due, is_holder, lease_invalid
 from gateway.orders.numbers import note_number
 from gateway.orders.submit import not_found
 from gateway.store.port import Transaction
@@ -19,7 +19,7 @@ from gateway.store.rows import current_lease, find_task, get_task
 _DEFAULT_END: Final = {OrderState.PAID: TaskStatus.SUCCEEDED, OrderState.CANCELLED: TaskStatus.FAILED}
 
 
-def report(tx: Transaction, now: Moment, holder: Holder, told: NewReport) -> Reported | Refusal:
+def report(tx: Transaction, now: Instant, holder: Holder, told: NewReport) -> Reported | Refusal:
     """Record what a worker tells of its task; a terminal report ends the task and frees the slot.
 
     A report that is refused is written to the history all the same and alerts a person: it may be the only word that an
@@ -28,7 +28,7 @@ def report(tx: Transaction, now: Moment, holder: Holder, told: NewReport) -> Rep
     task = find_task(tx, holder.task_id)
     if task is None:
         return not_found(holder.task_id)
-    task = judge_at_use(tx, now, task)
+    task = expire_if_due(tx, now, task)
     lease = current_lease(tx, task)
     if lease is None or not is_holder(lease, holder):
         why = "it was never leased" if lease is None else f"{holder.worker_id} with this token is not its last holder"
@@ -56,7 +56,7 @@ def _state_of(task: Task, told: NewReport) -> OrderState:
     return told.state or task.latest_state or OrderState.CREATED
 
 
-def _accept(tx: Transaction, now: Moment, task: Task, lease: LeaseRecord, holder: Holder, told: NewReport) -> Reported:
+def _accept(tx: Transaction, now: Instant, task: Task, lease: LeaseRecord, holder: Holder, told: NewReport) -> Reported:
     state = _state_of(task, told)
     actor = Actor(holder.identity, holder.worker_id)
     recorded = _mirror(tx, now, task, lease, state, told, TaskStatus.RUNNING)
@@ -74,11 +74,11 @@ def _accept(tx: Transaction, now: Moment, task: Task, lease: LeaseRecord, holder
         )
     elif status is TaskStatus.FAILED and state is not OrderState.CANCELLED:
         _tell_doubt(tx, now, task, holder)
-    tx.hint(QUEUE)
+    tx.notify(QUEUE)
     return Reported(task.task_id, status, recorded)
 
 
-def _tell_doubt(tx: Transaction, now: Moment, task: Task, holder: Holder) -> None:
+def _tell_doubt(tx: Transaction, now: Instant, task: Task, holder: Holder) -> None:
     """Alert if a worker says that nothing came of a task although an order is possible or certain."""
     placement = get_task(tx, task.task_id).placement
     if placement is not Placement.IMPOSSIBLE:
@@ -90,7 +90,7 @@ def _tell_doubt(tx: Transaction, now: Moment, task: Task, holder: Holder) -> Non
 
 
 def _append(
-    tx: Transaction, now: Moment, task: Task, lease: LeaseRecord, holder: Holder, told: NewReport
+    tx: Transaction, now: Instant, task: Task, lease: LeaseRecord, holder: Holder, told: NewReport
 ) -> Reported | Refusal:
     """Take a report after the end from the last holder."""
     state = _state_of(task, told)
@@ -136,7 +136,7 @@ def _contradicts_status(task: Task, state: OrderState, told: NewReport) -> str |
     return None
 
 
-def _tell_contradiction(tx: Transaction, now: Moment, task: Task, contradiction: str) -> None:
+def _tell_contradiction(tx: Transaction, now: Instant, task: Task, contradiction: str) -> None:
     """Alert; and if a person had decided, call back with what is known now (section 4, placement)."""
     raised = raise_alert(
         tx, now, AlertKind.CONTRADICTING_REPORT, task.task_id,
@@ -146,7 +146,7 @@ def _tell_contradiction(tx: Transaction, now: Moment, task: Task, contradiction:
         call_back(tx, now, task.task_id)
 
 
-def _keep_late(tx: Transaction, now: Moment, task: Task, holder: Holder, told: NewReport, refusal: Refusal) -> Refusal:
+def _keep_late(tx: Transaction, now: Instant, task: Task, holder: Holder, told: NewReport, refusal: Refusal) -> Refusal:
     """Refuse a report and keep it: history, alert, and what it says of an order."""
     actor = Actor(holder.identity, holder.worker_id)
     if tells_of_an_order(told):
@@ -170,7 +170,7 @@ def _keep_late(tx: Transaction, now: Moment, task: Task, holder: Holder, told: N
 
 def _mirror(
     tx: Transaction,
-    now: Moment,
+    now: Instant,
     task: Task,
     lease: LeaseRecord,
     state: OrderState,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from gateway.domain.instant import microseconds
 from gateway.domain.models import LeaseRecord, Policy, Via
-from gateway.domain.moment import microseconds
 
 
 def may_have_clicked(lease: LeaseRecord) -> bool:

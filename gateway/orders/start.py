@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from gateway.domain.instant import Instant, microseconds, parse_utc
 from gateway.domain.models import Policy
-from gateway.domain.moment import Moment, microseconds, parse_utc
 from gateway.orders.expire import expire
 from gateway.orders.history import GATEWAY
 from gateway.store.port import Transaction
@@ -19,7 +19,7 @@ class Started:
 
 
 def resume_after_start(
-    tx: Transaction, now: Moment, policy: Policy, *, clock_continues: bool, wall_utc: str
+    tx: Transaction, now: Instant, policy: Policy, *, clock_continues: bool, wall_utc: str
 ) -> Started:
     """Re-key the slots to the configured scope and judge the leases that a former process left.
 

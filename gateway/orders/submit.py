@@ -3,9 +3,9 @@
 import hashlib
 import logging
 
+from gateway.domain.instant import Instant
 from gateway.domain.json_text import canonical, parse_again, same_object
 from gateway.domain.models import Actor, Policy, Submission, Submitted, Task, TaskDetail
-from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event, check
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 def submit(
     tx: Transaction,
-    now: Moment,
+    now: Instant,
     policy: Policy,
     submission: Submission,
     actor: Actor,
@@ -56,7 +56,7 @@ def submit(
         reason="",
         details_json="{}",
     )
-    tx.hint(QUEUE)
+    tx.notify(QUEUE)
     return Submitted(submission.task_id, TaskStatus.QUEUED, created=True, intent_matches=True)
 
 
@@ -73,7 +73,7 @@ def submitted_again(existing: Task, submission: Submission) -> Submitted:
     return Submitted(existing.task_id, existing.status, created=False, intent_matches=matches, differs=differs)
 
 
-def cancel(tx: Transaction, now: Moment, task_id: str, reason: str, actor: Actor) -> TaskDetail | Refusal:
+def cancel(tx: Transaction, now: Instant, task_id: str, reason: str, actor: Actor) -> TaskDetail | Refusal:
     """Withdraw a task that was never leased; it ends as failed. A repeat of a cancel answers the same."""
     task = find_task(tx, task_id)
     if task is None:
@@ -85,7 +85,7 @@ def cancel(tx: Transaction, now: Moment, task_id: str, reason: str, actor: Actor
         return refusal
     tx.change("task_cancel", task_id=task_id, at=now.utc)
     record(tx, now, task, Event.CANCEL, actor, TaskStatus.FAILED, reason=reason)
-    tx.hint(QUEUE)
+    tx.notify(QUEUE)
     return with_reports(tx, get_task(tx, task_id))
 
 

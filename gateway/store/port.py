@@ -7,7 +7,7 @@ SQL from gateway/store/sql, and knows no engine. A store runs it, durably, and a
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from gateway.domain.moment import Moment
+from gateway.domain.instant import Instant
 
 Value = str | int | None
 P = ParamSpec("P")
@@ -37,12 +37,12 @@ class Transaction(Protocol):
         """Run a named statement and return how many rows it changed."""
         ...
 
-    def hint(self, topic: str) -> None:
+    def notify(self, topic: str) -> None:
         """Wake those who wait for `topic` once this is committed. Only a hint: a poll stands behind it."""
         ...
 
 
-Follower = Callable[[Transaction, Moment], Callable[[], None] | None]
+PreCommitHook = Callable[[Transaction, Instant], Callable[[], None] | None]
 """What runs at the end of a transaction; it may return what to call after the commit."""
 
 
@@ -58,7 +58,7 @@ class Store(Protocol):
     """Runs use cases."""
 
     async def write(
-        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run an operation and return its result once it is durable. Raises StoreUnavailableError.
 
@@ -67,15 +67,15 @@ class Store(Protocol):
         """
         ...
 
-    def follow(self, topic: str, follower: Follower) -> None:
-        """Let `follower` run at the end of every transaction that hints at `topic`, and commit with it.
+    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
+        """Let `hook` run at the end of every transaction that hints at `topic`, and commit with it.
 
         So an order can be leased in the very commit that files it.
         """
         ...
 
     async def read(
-        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run an operation that only reads, on a snapshot of what is committed. Raises StoreUnavailableError."""
         ...

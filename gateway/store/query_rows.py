@@ -1,6 +1,6 @@
 """From rows of queries to the domain's values."""
 
-from gateway.domain.queries import Query, QueryError, QueryKind, QueryStatus
+from gateway.domain.account_queries import Query, QueryError, QueryKind, QueryStatus
 from gateway.store.port import Row, Transaction
 
 

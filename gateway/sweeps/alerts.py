@@ -4,8 +4,8 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
+from gateway.domain.instant import Instant
 from gateway.domain.models import AlertKind, Policy
-from gateway.domain.moment import Moment
 from gateway.operations.alert_outbox import Notice, settle_logged, unlogged
 from gateway.operations.alerts import WorkerWatch, watch_queue
 from gateway.store.port import Store, Transaction
@@ -42,7 +42,7 @@ class AlertSweep:
             told += fresh
         return {edge: sum(notice.edge == edge for notice in told) for edge in ("raised", "cleared")}
 
-    def _watch(self, tx: Transaction, now: Moment) -> int:
+    def _watch(self, tx: Transaction, now: Instant) -> int:
         return watch_queue(tx, now, self._policy) + self._workers.look(tx, now, self._policy)
 
 

@@ -14,7 +14,7 @@ from standardwebhooks.webhooks import Webhook
 from gateway.domain.addresses import AddressRefusedError, check_address
 from gateway.domain.callbacks import Delivery
 from gateway.domain.fields import callback_url
-from gateway.domain.moment import parse_utc
+from gateway.domain.instant import parse_utc
 from gateway.domain.refusals import RefusedError
 from gateway.sweeps.addresses import Resolver
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from gateway.callbacks.outbox import delivered, due_endpoints, give_up, next_due, put_off
+from gateway.callbacks.outbox import delivered, due_endpoints, give_up, next_due, reschedule
 from gateway.domain.callbacks import Delivery
 from gateway.store.port import Store, StoreUnavailableError
 from gateway.sweeps.callback_sender import CallbackSender, Outcome
@@ -38,7 +38,7 @@ class CallbackSweep:
         jitter: Callable[[], float] = _jitter,
         on_try: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`on_try` is told what came of each try: `delivered`, `put_off`, `given_up`."""
+        """`on_try` is told what came of each try: `delivered`, `reschedule`, `given_up`."""
         self._store = store
         self._sender = sender
         self._jitter = jitter
@@ -90,10 +90,10 @@ class CallbackSweep:
         if outcome.hopeless:
             await self._store.write(give_up, delivery.callback_id, outcome.told)
             self._count("given_up")
-        elif await self._store.write(put_off, delivery.callback_id, outcome.told, self._jitter()):
+        elif await self._store.write(reschedule, delivery.callback_id, outcome.told, self._jitter()):
             self._count("given_up")
         else:
-            self._count("put_off")
+            self._count("reschedule")
             if delivery.attempts == 0:
                 self._tell(delivery, outcome)
         return False

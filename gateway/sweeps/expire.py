@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from gateway.domain.moment import Moment
-from gateway.orders.expire import expire_lapsed
+from gateway.domain.instant import Instant
+from gateway.orders.expire import expire_due
 from gateway.store.port import Store, Transaction
 
 
@@ -12,7 +12,7 @@ class ExpireSweep:
 
     name = "expire"
 
-    def __init__(self, store: Store, interval: float, save_clock: Callable[[Transaction, Moment], None]) -> None:
+    def __init__(self, store: Store, interval: float, save_clock: Callable[[Transaction, Instant], None]) -> None:
         self._store = store
         self._save_clock = save_clock
         self.interval = interval
@@ -21,6 +21,6 @@ class ExpireSweep:
         """Expire what has lapsed."""
         return {"stale": await self._store.write(self._expire)}
 
-    def _expire(self, tx: Transaction, now: Moment) -> int:
+    def _expire(self, tx: Transaction, now: Instant) -> int:
         self._save_clock(tx, now)
-        return expire_lapsed(tx, now)
+        return expire_due(tx, now)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
+from gateway.dispatch.stream import HEARTBEAT_SECONDS
 from gateway.orders.presence import still_there
 from gateway.store.port import Store
-from gateway.waiting.stream import HEARTBEAT_SECONDS
 
 _BATCH: Final = 200
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from gateway.domain.moment import Moment
-from gateway.domain.queries import QueryPolicy
-from gateway.queries.lapse import BATCH, Lapsed, move_on_lapsed, prune
-from gateway.queries.topics import query_of_topic, topic_of_query
+from gateway.account_queries.timeouts import BATCH, Lapsed, move_on_timed_out, prune
+from gateway.account_queries.topics import query_of_topic, topic_of_query
+from gateway.dispatch.notifier import Notifier
+from gateway.dispatch.stream import POLL_SECONDS
+from gateway.domain.account_queries import QueryPolicy
+from gateway.domain.instant import Instant
 from gateway.store.port import Store, Transaction
 from gateway.store.query_rows import find_query
-from gateway.waiting.hub import Hub
-from gateway.waiting.stream import POLL_SECONDS
 
 
 class QuerySweep:
@@ -35,8 +35,8 @@ class QuerySweep:
             counts["deleted"] += deleted
         return counts
 
-    def _move_on(self, tx: Transaction, now: Moment) -> tuple[Lapsed, int]:
-        return move_on_lapsed(tx, now, self._policy), prune(tx, now, self._policy)
+    def _move_on(self, tx: Transaction, now: Instant) -> tuple[Lapsed, int]:
+        return move_on_timed_out(tx, now, self._policy), prune(tx, now, self._policy)
 
 
 class QueryWakeSweep:
@@ -45,18 +45,18 @@ class QueryWakeSweep:
     name = "query_wake"
     interval = POLL_SECONDS
 
-    def __init__(self, store: Store, hub: Hub) -> None:
+    def __init__(self, store: Store, notifier: Notifier) -> None:
         self._store = store
-        self._hub = hub
+        self._notifier = notifier
         self._seen: dict[str, tuple[str, str] | None] = {}
 
     async def run_once(self) -> Mapping[str, int]:
         """Publish the topics of what has changed."""
-        watched = [query_id for topic in self._hub.topics() if (query_id := query_of_topic(topic)) is not None]
+        watched = [query_id for topic in self._notifier.topics() if (query_id := query_of_topic(topic)) is not None]
         if watched:
             now = await self._store.read(self._look, watched)
             # One that is watched for the first time may have changed since its watcher read it.
-            self._hub.publish(
+            self._notifier.publish(
                 topic_of_query(query_id)
                 for query_id, seen in now.items()
                 if query_id not in self._seen or self._seen[query_id] != seen
@@ -64,7 +64,7 @@ class QueryWakeSweep:
             self._seen = now
         return {}
 
-    def _look(self, tx: Transaction, _now: Moment, watched: list[str]) -> dict[str, tuple[str, str] | None]:
+    def _look(self, tx: Transaction, _now: Instant, watched: list[str]) -> dict[str, tuple[str, str] | None]:
         found = {query_id: find_query(tx, query_id) for query_id in watched}
         return {
             query_id: None if query is None else (query.status.value, query.updated_at)

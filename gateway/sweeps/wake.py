@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from gateway.domain.moment import Moment
+from gateway.dispatch.notifier import Notifier
+from gateway.dispatch.stream import POLL_SECONDS
+from gateway.domain.instant import Instant
 from gateway.orders.history import QUEUE, topic_of
 from gateway.store.port import Store, Transaction
-from gateway.waiting.hub import Hub
-from gateway.waiting.stream import POLL_SECONDS
 
 
 class WakeSweep:
@@ -15,21 +15,21 @@ class WakeSweep:
     name = "wake"
     interval = POLL_SECONDS
 
-    def __init__(self, store: Store, hub: Hub) -> None:
+    def __init__(self, store: Store, notifier: Notifier) -> None:
         self._store = store
-        self._hub = hub
+        self._notifier = notifier
         self._seen: int | None = None
 
     async def run_once(self) -> Mapping[str, int]:
         """Publish the topics of what has changed."""
-        if self._hub.topics():
+        if self._notifier.topics():
             seen, subjects = await self._store.read(self._changes)
             if self._seen is not None and subjects:
-                self._hub.publish({QUEUE, *map(topic_of, subjects)})
+                self._notifier.publish({QUEUE, *map(topic_of, subjects)})
             self._seen = seen
         return {}
 
-    def _changes(self, tx: Transaction, _now: Moment) -> tuple[int, list[str]]:
+    def _changes(self, tx: Transaction, _now: Instant) -> tuple[int, list[str]]:
         last = tx.one("event_last")
         newest = 0 if last is None else last["sequence"]
         since = newest if self._seen is None else self._seen

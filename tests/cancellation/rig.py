@@ -16,10 +16,10 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from gateway.api.admission import Admission
-from gateway.api.auth import EVERY_ROLE, Authenticator
+from gateway.api.auth.admission import Admission
+from gateway.api.auth.authenticator import EVERY_ROLE, Authenticator
 from gateway.api.call import methods_of
-from gateway.api.grpc.guard import Guard
+from gateway.api.grpc.handlers import GrpcHandlers
 from gateway.api.health import HealthCheck
 from gateway.api.services import Services
 from gateway.api.services.account_queries import AccountQueryService
@@ -30,13 +30,13 @@ from gateway.api.services.orders import OrderService
 from gateway.api.services.query_leases import QueryLeaseService
 from gateway.catalog.ingest import Ingest
 from gateway.catalog.rounds import Rounds
+from gateway.dispatch.notifier import Notifier
+from gateway.dispatch.order_leases import OrderDispatcher
+from gateway.dispatch.query_leases import QueryDispatcher, QueryLeaseSource
+from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.catalog import CatalogPolicy
-from gateway.domain.queries import QueryPolicy
 from gateway.store.sqlite.engine import SqliteStore
 from gateway.store.sqlite.online_backups import OnlineBackups
-from gateway.waiting.hub import Hub
-from gateway.waiting.lease_desk import LeaseDesk
-from gateway.waiting.query_desk import QueryDesk, QueryShelf
 from tests.simulation.gateway_machine import POLICY, GatewayMachine
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.run import MEMORY, template
@@ -134,25 +134,25 @@ class Unwatched:
 class WholeGateway(GatewayMachine):
     """The gateway's machine with every service of the contract, on the store's own engine."""
 
-    guard: Guard
+    guard: GrpcHandlers
     admission: Admission
-    hub: Hub
-    desks: tuple[Any, ...]
+    notifier: Notifier
+    dispatchers: tuple[Any, ...]
     store: SqliteStore
 
-    def _handlers(self, store: SimStore, hub: Hub, desk: LeaseDesk) -> dict[str, Any]:
-        self.store = SqliteStore(store._database, store._clock, hub.publish, lambda _error: None)
+    def _handlers(self, store: SimStore, notifier: Notifier, dispatcher: OrderDispatcher) -> dict[str, Any]:
+        self.store = SqliteStore(store._database, store._clock, notifier.publish, lambda _error: None)
         self.store._writer = store._writer  # the real one, but for its thread
-        query_desk = QueryDesk(self.store, hub, QueryShelf(QUERY_POLICY))
+        query_dispatcher = QueryDispatcher(self.store, notifier, QueryLeaseSource(QUERY_POLICY))
         assert self.process is not None
-        self.process.spawn(query_desk.run())
+        self.process.spawn(query_dispatcher.run())
         rounds = Rounds(CATALOG_POLICY, QUERY_POLICY, self._token)
         backups = OnlineBackups(self.path, self.path.parent / "backups", store._clock.wall_utc)  # type: ignore[attr-defined]
         services = Services(
-            orders=OrderService(self.store, hub, POLICY, self._token),
-            order_leases=OrderLeaseService(self.store, desk, POLICY, self._token),
-            account_queries=AccountQueryService(self.store, hub, QUERY_POLICY, self._token),
-            query_leases=QueryLeaseService(self.store, query_desk, QUERY_POLICY, Ingest(CATALOG_POLICY, rounds)),
+            orders=OrderService(self.store, notifier, POLICY, self._token),
+            order_leases=OrderLeaseService(self.store, dispatcher, POLICY, self._token),
+            account_queries=AccountQueryService(self.store, notifier, QUERY_POLICY, self._token),
+            query_leases=QueryLeaseService(self.store, query_dispatcher, QUERY_POLICY, Ingest(CATALOG_POLICY, rounds)),
             catalog=CatalogService(self.store, CATALOG_POLICY, rounds),
             operations=OperationsService(
                 self.store,
@@ -161,9 +161,9 @@ class WholeGateway(GatewayMachine):
                 HealthCheck(self.store, POLICY, lambda _tx, _now: None),
             ),
         )
-        self.hub, self.desks = hub, (desk, query_desk)
+        self.notifier, self.dispatchers = notifier, (dispatcher, query_dispatcher)
         self.admission = Admission(Authenticator({"api": (EVERY_ROLE, ["secret"])}))
-        self.guard = Guard(self.admission)
+        self.guard = GrpcHandlers(self.admission)
         return {
             method.path: self.guard.handler(method)
             for descriptor, service in services.offered()
@@ -247,10 +247,18 @@ class Rig:
             "calls": self.machine.guard._running,
             "unread": [places._taken for places in self.machine.guard._unread.values() if places._taken],
             "waiters": self.machine.admission.waiters,
-            "subscriptions": sorted(self.machine.hub.topics()),
+            "subscriptions": sorted(self.machine.notifier.topics()),
             "places": [
-                [len(places) for places in (desk._lines, desk._latest, desk._superseded, desk._errands)]
-                for desk in self.machine.desks
+                [
+                    len(places)
+                    for places in (
+                        dispatcher._lines,
+                        dispatcher._latest,
+                        dispatcher._superseded,
+                        dispatcher._background_tasks,
+                    )
+                ]
+                for dispatcher in self.machine.dispatchers
             ],
             "operations": len(writer._pending),
             "transactions": sum(

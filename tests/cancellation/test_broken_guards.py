@@ -8,31 +8,31 @@ from unittest.mock import patch
 
 import pytest
 
-from gateway.api.admission import Admission
-from gateway.api.grpc.guard import Guard
+from gateway.api.auth.admission import Admission
+from gateway.api.grpc.handlers import GrpcHandlers
 from gateway.api.grpc.incoming import Places
+from gateway.dispatch.dispatcher import Dispatcher
+from gateway.dispatch.notifier import Notifier
 from gateway.store.sqlite.engine import SqliteStore
 from gateway.store.sqlite.transaction import SqliteTransaction
 from gateway.store.sqlite.writer import GroupWriter
-from gateway.waiting.desk import Desk
-from gateway.waiting.hub import Hub
 from tests.cancellation.calls import CASES
 from tests.cancellation.test_every_await import break_off_everywhere
 
 
 async def _transaction_of_the_caller(self: Any, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
-    hints: set[str] = set()
+    notified: set[str] = set()
     connection = self._writer._connection
     connection.execute("BEGIN IMMEDIATE")
-    result = operation(SqliteTransaction(connection, hints), self._clock.now(), *args, **kwargs)
+    result = operation(SqliteTransaction(connection, notified), self._clock.now(), *args, **kwargs)
     await asyncio.sleep(0.0005)
     connection.execute("COMMIT")
-    self._writer._publish(hints)
+    self._writer._publish(notified)
     return result
 
 
 async def _open_without_a_shield(self: Any, request: Any) -> Any:
-    return await self._store.write(self._shelf.open, request)
+    return await self._store.write(self._source.open, request)
 
 
 def _leave_without_giving_back(self: Any, waiter: Any) -> None:
@@ -43,10 +43,10 @@ def _leave_without_giving_back(self: Any, waiter: Any) -> None:
 
 def _stay_in_line(self: Any, waiter: Any) -> None:
     if waiter.future.done() and not waiter.handed_over:
-        self._send(self._put_back(waiter.request, waiter.future.result()))
+        self._send(self._release(waiter.request, waiter.future.result()))
 
 
-def _deliver_to_whoever_has_gone(self: Any, taken: Any) -> None:
+def _deliver_to_the_gone(self: Any, taken: Any) -> None:
     for waiter, lease in taken:
         waiter.future.set_result(lease)
         self._drop(waiter)
@@ -85,15 +85,15 @@ BROKEN: dict[str, tuple[str, str, Any, str, Any]] = {
         "SubmitOrder", HELD, SqliteStore, "write", _transaction_of_the_caller,
     ),
     "an opening that is cancelled with its caller": (
-        "LeaseOrders, at once", NOBODY, Desk, "_open", _open_without_a_shield,
+        "LeaseOrders, at once", NOBODY, Dispatcher, "_open", _open_without_a_shield,
     ),
-    "a lease that is not given back": ("LeaseQueries, later", NOBODY, Desk, "_leave", _leave_without_giving_back),
-    "a waiter that stays in line": ("LeaseOrders, later", HELD, Desk, "_leave", _stay_in_line),
-    "a delivery to whoever has gone": ("LeaseOrders, later", NOBODY, Desk, "_deliver", _deliver_to_whoever_has_gone),
+    "a lease that is not given back": ("LeaseQueries, later", NOBODY, Dispatcher, "_leave", _leave_without_giving_back),
+    "a waiter that stays in line": ("LeaseOrders, later", HELD, Dispatcher, "_leave", _stay_in_line),
+    "a delivery to whoever has gone": ("LeaseOrders, later", NOBODY, Dispatcher, "_deliver", _deliver_to_the_gone),
     "an answer to whoever has gone": ("PauseDispatch", HELD, GroupWriter, "_answer", _answer_whoever_has_gone),
-    "a subscription that stays": ("WatchOrder", HELD, Hub, "_remove", lambda *_: None),
+    "a subscription that stays": ("WatchOrder", HELD, Notifier, "_remove", lambda *_: None),
     "a place among the waiters that stays taken": ("WatchQuery", HELD, Admission, "waiting", _waiting_without_an_end),
-    "a call that is counted for ever": ("WatchOrder", HELD, Guard, "_counted", _counting_without_an_end),
+    "a call that is counted for ever": ("WatchOrder", HELD, GrpcHandlers, "_counted", _counting_without_an_end),
     "a place among the unread that stays taken": ("WatchOrder", HELD, Places, "place", _place_without_an_end),
 }  # fmt: skip
 """What is broken: the call that finds it out, what is found, and what takes the guard's place."""

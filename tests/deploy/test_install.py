@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from command_line.exits import Exit
+from common.exit_codes import Exit
 from tests.deploy.machine import Machine
 from tests.deploy.printed import blocks, installed, with_worker
 

@@ -8,17 +8,17 @@ import os
 import signal
 import sys
 
-from worker.checkpoints import CheckpointName
-from worker.cli import stop_on_signals
-from worker.logs import configure_logging
+from worker.cli.app import stop_on_signals
+from worker.failpoints import FailpointName
 from worker.main import run_worker
 from worker.settings import load_settings
+from worker.telemetry.logs import configure_logging
 
 
 async def main(at: str, number: int) -> None:
     struck = False
 
-    async def checkpoint(name: CheckpointName) -> None:
+    async def checkpoint(name: FailpointName) -> None:
         nonlocal struck
         sys.stdout.write(f"{name}\n")
         sys.stdout.flush()

@@ -1,7 +1,7 @@
 """Account queries from the upstream to the site and back: gateway, worker and sandbox shop on real sockets.
 
 The worker's lines of the acceptance list (the source, section 11.6), over gRPC and REST; the gateway's lines stand in
-tests/gateway/queries/test_acceptance.py.
+tests/gateway/account_queries/test_acceptance.py.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.queries.clients import OverGrpc, Queries, over_rest
+from tests.gateway.account_queries.clients import OverGrpc, Queries, over_rest
 from tests.gateway.support.grpc_api import status_of
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 from tests.worker.conftest import make_settings

@@ -9,7 +9,7 @@ from ordergateway.v1 import orders_pb2
 
 from tests.e2e.operator import Operator
 from tests.e2e.parts import ENDED, Parts
-from worker.checkpoints import CheckpointName
+from worker.failpoints import FailpointName
 
 RUNBOOK = (Path(__file__).parents[2] / "docs" / "runbook.md").read_text()
 TASK = "po-1042"
@@ -28,7 +28,7 @@ def commands(part: str, after: str = "") -> list[str]:
     return lines
 
 
-async def stale(parts: Parts, at: CheckpointName) -> Operator:
+async def stale(parts: Parts, at: FailpointName) -> Operator:
     """The task of the runbook, stale because its worker was killed there."""
     await parts.submit(TASK)
     worker = await parts.crashing_worker(at)
@@ -44,7 +44,7 @@ async def follow(operator: Operator, *lines: str) -> str:
 
 @pytest.mark.extended
 async def test_from_the_alert_to_the_task_that_the_worker_settles(parts: Parts) -> None:
-    operator = await stale(parts, CheckpointName.PAID)
+    operator = await stale(parts, FailpointName.PAID)
 
     told = await follow(operator, "order-gateway alerts")
     assert "task_stale" in told
@@ -65,7 +65,7 @@ async def test_from_the_alert_to_the_task_that_the_worker_settles(parts: Parts) 
 
 @pytest.mark.extended
 async def test_a_requeue_and_its_withdrawal_then_nothing_on_the_site(parts: Parts) -> None:
-    operator = await stale(parts, CheckpointName.CONFIRMED)
+    operator = await stale(parts, FailpointName.CONFIRMED)
     assert "An order is impossible" in await follow(operator, "order-gateway decisions")
     told = await follow(operator, *commands("task_stale", "an order is impossible.*"))
     assert "is now queued" in told
@@ -78,7 +78,7 @@ async def test_a_requeue_and_its_withdrawal_then_nothing_on_the_site(parts: Part
 
 @pytest.mark.extended
 async def test_an_order_that_the_person_finds_on_the_site(parts: Parts) -> None:
-    operator = await stale(parts, CheckpointName.CLICKED)
+    operator = await stale(parts, FailpointName.CLICKED)
     assert "An order is possible" in await follow(operator, "order-gateway decisions")
     told = await follow(operator, *commands("task_stale", "and the order is there.*"))
     assert "is now succeeded" in told

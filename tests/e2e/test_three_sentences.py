@@ -6,18 +6,18 @@ import pytest
 
 from tests.e2e.operator import Operator
 from tests.e2e.parts import Parts
-from worker.checkpoints import CheckpointName
+from worker.failpoints import FailpointName
 
 SENTENCES = {
-    CheckpointName.CONFIRMED: ("PLACEMENT_IMPOSSIBLE", "An order is impossible: no submit permit was ever granted"),
-    CheckpointName.PERMITTED: ("PLACEMENT_POSSIBLE", "An order is possible: a submit permit was granted to worker-1"),
-    CheckpointName.ORDERED_REPORTED: ("PLACEMENT_CERTAIN", "An order is certain: it was reported as ordered"),
+    FailpointName.CONFIRMED: ("PLACEMENT_IMPOSSIBLE", "An order is impossible: no submit permit was ever granted"),
+    FailpointName.PERMITTED: ("PLACEMENT_POSSIBLE", "An order is possible: a submit permit was granted to worker-1"),
+    FailpointName.ORDERED_REPORTED: ("PLACEMENT_CERTAIN", "An order is certain: it was reported as ordered"),
 }
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("at", SENTENCES)
-async def test_the_sentence_after_a_kill(parts: Parts, at: CheckpointName) -> None:
+async def test_the_sentence_after_a_kill(parts: Parts, at: FailpointName) -> None:
     operator = Operator(parts)
     await parts.submit()
     worker = await parts.crashing_worker(at)
@@ -32,7 +32,7 @@ async def test_the_sentence_after_a_kill(parts: Parts, at: CheckpointName) -> No
     assert decision["last_worker_id"] == "worker-1"
     assert decision["allowed"] == ["reclaim", "requeue", "resolve"]
     assert [alert["kind"] for alert in decision["alerts"]] == ["ALERT_KIND_TASK_STALE"]
-    placed = at is CheckpointName.ORDERED_REPORTED
+    placed = at is FailpointName.ORDERED_REPORTED
     assert await parts.counted() == ((1, 2, 0) if placed else (0, 0, 0))
     if placed:
         number = (await parts.shop.control.counters())["order_numbers"][0]

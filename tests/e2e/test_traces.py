@@ -15,8 +15,8 @@ from gateway import tracing as gateway_tracing
 from tests.gateway.support.in_process import running_gateway
 from tests.worker.conftest import make_settings
 from tests.worker.running_shop import running_shop
-from worker import tracing as worker_tracing
 from worker.main import run_worker
+from worker.telemetry import tracing as worker_tracing
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 CALLERS = f"00-{TRACE}-b7ad6b7169203331-01"

@@ -6,7 +6,7 @@ import pytest
 from ordergateway.v1 import orders_pb2
 
 from tests.e2e.parts import AUTHORIZED, ENDED, STALE, Parts, ended
-from worker.checkpoints import CheckpointName
+from worker.failpoints import FailpointName
 
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
 POSSIBLE = orders_pb2.PLACEMENT_POSSIBLE
@@ -45,7 +45,7 @@ async def test_an_order_that_may_be_another_tasks_is_not_told_as_this_ones(parts
 @pytest.mark.extended
 async def test_a_number_that_only_a_refused_report_told_is_left_out_by_another_journal(parts: Parts) -> None:
     await parts.submit("po-a")
-    worker = await parts.crashing_worker(CheckpointName.ORDER_JOURNALLED)
+    worker = await parts.crashing_worker(FailpointName.ORDER_JOURNALLED)
     await worker.wait()
     await parts.expire("po-a")
     again = await parts.worker()  # tells of po-a, too late

@@ -6,7 +6,7 @@ import pytest
 from ordergateway.v1 import orders_pb2
 
 from tests.e2e.parts import ENDED, STALE, Parts, passed
-from worker.checkpoints import CheckpointName
+from worker.failpoints import FailpointName
 
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
@@ -15,28 +15,28 @@ NOTHING, ORDERED, PAID = (0, 0, 0), (1, 2, 0), (1, 2, 1)
 # What the shop has counted (orders, units, payments) and how the task ends, after a crash there and a reclaim.
 # A recovered run may place an order that was never clicked, but it never pays.
 AFTER = {
-    CheckpointName.LEASED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.ACKNOWLEDGED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.CART_ADDED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.CART_CHECKED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.CONFIRMED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.PERMITTED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.CLICK_RECORDED: (NOTHING, NEEDS_HUMAN),
-    CheckpointName.CLICKED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.ORDER_JOURNALLED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.ORDERED_REPORTED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.PAYMENT_RECORDED: (ORDERED, NEEDS_HUMAN),
-    CheckpointName.PAID: (PAID, SUCCEEDED),
-    CheckpointName.END_JOURNALLED: (PAID, SUCCEEDED),
+    FailpointName.LEASED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.ACKNOWLEDGED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.CART_ADDED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.CART_CHECKED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.CONFIRMED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.PERMITTED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.CLICK_RECORDED: (NOTHING, NEEDS_HUMAN),
+    FailpointName.CLICKED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.ORDER_JOURNALLED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.ORDERED_REPORTED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.PAYMENT_RECORDED: (ORDERED, NEEDS_HUMAN),
+    FailpointName.PAID: (PAID, SUCCEEDED),
+    FailpointName.END_JOURNALLED: (PAID, SUCCEEDED),
 }
 
 
 # One crash with a permit and without a click, and one with both; the others are extended.
-ALWAYS = {CheckpointName.PERMITTED, CheckpointName.CLICKED}
+ALWAYS = {FailpointName.PERMITTED, FailpointName.CLICKED}
 
 
 @pytest.mark.parametrize("at", [at if at in ALWAYS else pytest.param(at, marks=pytest.mark.extended) for at in AFTER])
-async def test_a_worker_killed_there_and_coming_back_never_buys_twice(parts: Parts, at: CheckpointName) -> None:
+async def test_a_worker_killed_there_and_coming_back_never_buys_twice(parts: Parts, at: FailpointName) -> None:
     await parts.submit()
     worker = await parts.crashing_worker(at)
     assert await worker.wait() == -signal.SIGKILL
@@ -56,7 +56,7 @@ async def test_a_worker_killed_there_and_coming_back_never_buys_twice(parts: Par
 @pytest.mark.extended
 async def test_a_worker_killed_after_the_end_has_ended_it(parts: Parts) -> None:
     await parts.submit()
-    worker = await parts.crashing_worker(CheckpointName.TERMINAL_REPORTED)
+    worker = await parts.crashing_worker(FailpointName.TERMINAL_REPORTED)
     assert await worker.wait() == -signal.SIGKILL
     assert (await parts.until(*ENDED)).status == SUCCEEDED
     assert await parts.counted() == PAID
@@ -65,7 +65,7 @@ async def test_a_worker_killed_after_the_end_has_ended_it(parts: Parts) -> None:
 @pytest.mark.extended
 async def test_coming_back_after_the_permit_with_another_journal_needs_a_human(parts: Parts) -> None:
     await parts.submit()
-    worker = await parts.crashing_worker(CheckpointName.PERMITTED)
+    worker = await parts.crashing_worker(FailpointName.PERMITTED)
     assert await worker.wait() == -signal.SIGKILL
     await parts.expire()
 
@@ -86,9 +86,9 @@ SHORT_LEASE = {"RAKUTEN_LEASE_TTL_SECONDS": "6", "RAKUTEN_LEASE_ACK_SECONDS": "6
 
 @pytest.mark.parametrize("parts", [SHORT_LEASE], indirect=True, ids=["short-lease"])
 @pytest.mark.parametrize(
-    "at", [CheckpointName.PERMITTED, pytest.param(CheckpointName.CLICK_RECORDED, marks=pytest.mark.extended)]
+    "at", [FailpointName.PERMITTED, pytest.param(FailpointName.CLICK_RECORDED, marks=pytest.mark.extended)]
 )
-async def test_a_worker_frozen_before_the_click_makes_none_when_it_wakes(parts: Parts, at: CheckpointName) -> None:
+async def test_a_worker_frozen_before_the_click_makes_none_when_it_wakes(parts: Parts, at: FailpointName) -> None:
     await parts.submit()
     worker = await parts.crashing_worker(at, signal.SIGSTOP)
     await passed(worker, at)

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.faults.siege import siege
+from tests.faults.chaos import siege
 
 
 async def main(asked: argparse.Namespace) -> int:

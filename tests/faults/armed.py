@@ -12,11 +12,11 @@ from typing import Any
 
 from gateway.cli import main as gateway_main
 from gateway.store.sqlite.writer import GroupWriter
-from worker.checkpoints import CheckpointName
-from worker.cli import stop_on_signals
-from worker.logs import configure_logging
+from worker.cli.app import stop_on_signals
+from worker.failpoints import FailpointName
 from worker.main import run_worker
 from worker.settings import load_settings
+from worker.telemetry.logs import configure_logging
 
 GATEWAY_PLACES = ("before-begin", "before-commit", "after-commit")
 
@@ -62,7 +62,7 @@ def gateway() -> None:
 async def worker() -> None:
     trap = Trap()
 
-    async def checkpoint(name: CheckpointName) -> None:
+    async def checkpoint(name: FailpointName) -> None:
         trap.passes(name)
 
     stop = asyncio.Event()

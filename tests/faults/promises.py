@@ -24,7 +24,7 @@ class Promises:
 
     submits: dict[str, str] = field(default_factory=dict)
     decisions: list[tuple[str, str, str]] = field(default_factory=list)
-    wishes: dict[int, str] = field(default_factory=dict)
+    reclaim_requests: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -66,7 +66,7 @@ def compare(promises: Promises, ordered: Mapping[str, list[str]], journal: Path,
     """
     settled = rows(journal, "SELECT * FROM outbox WHERE outcome IS NOT NULL")
     clicks = rows(journal, "SELECT * FROM clicks")
-    wishes = {row["id"]: row["task_id"] for row in rows(journal, "SELECT id, task_id FROM reclaim_wishes")}
+    reclaim_requests = {row["id"]: row["task_id"] for row in rows(journal, "SELECT id, task_id FROM reclaim_wishes")}
     tasks = {row["task_id"]: row["intent_json"] for row in rows(gateway, "SELECT task_id, intent_json FROM tasks")}
     events = rows(gateway, "SELECT * FROM events WHERE subject <> ''")
     reports = {(row["task_id"], row["state"]): row for row in rows(gateway, "SELECT * FROM reports")}
@@ -83,7 +83,11 @@ def compare(promises: Promises, ordered: Mapping[str, list[str]], journal: Path,
     kept.add("reports", len(settled), _reports(settled, events, reports))
     kept.add("permits", len(clicks), (row["task_id"] for row in clicks if row["lease_token"] not in permits))
     kept.add("decisions", len(promises.decisions), (" ".join(each) for each in promises.decisions if each not in told))
-    kept.add("wishes", len(promises.wishes), (f"{n} {t}" for n, t in promises.wishes.items() if wishes.get(n) != t))
+    kept.add(
+        "wishes",
+        len(promises.reclaim_requests),
+        (f"{n} {t}" for n, t in promises.reclaim_requests.items() if reclaim_requests.get(n) != t),
+    )
     kept.add("order numbers", len(orders), (" ".join(each) for each in orders if each not in numbers))
     return kept
 

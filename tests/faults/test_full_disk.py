@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from gateway.domain.refusals import Reason
+from tests.faults.chaos import siege
 from tests.faults.disks import Disk, LimitedFiles, SmallDisk, every_disk
 from tests.faults.program import until
 from tests.faults.promises import rows
-from tests.faults.siege import siege
 from tests.gateway.support.grpc_api import RefusedCallError, connected
 from tests.gateway.support.process import gateway_process
-from worker.checkpoints import CheckpointName
+from worker.failpoints import FailpointName
 
 MakeDisk = Callable[[Path], AbstractContextManager[Disk]]
 INTENT = json.dumps({"pad": "x" * 2_000})
@@ -74,9 +74,9 @@ def of_worker(disk: Disk) -> dict[str, str]:
 @pytest.mark.extended
 @pytest.mark.timeout(120)
 @every_disk
-@pytest.mark.parametrize(("at", "permit_seconds"), [(CheckpointName.PERMITTED, 4), (CheckpointName.CLICK_RECORDED, 30)])
+@pytest.mark.parametrize(("at", "permit_seconds"), [(FailpointName.PERMITTED, 4), (FailpointName.CLICK_RECORDED, 30)])
 async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on_once_there_is_room(
-    tmp_path: Path, make_disk: MakeDisk, at: CheckpointName, permit_seconds: int
+    tmp_path: Path, make_disk: MakeDisk, at: FailpointName, permit_seconds: int
 ) -> None:
     times = {"RAKUTEN_PERMIT_TTL_SECONDS": str(permit_seconds), "RAKUTEN_LEASE_TTL_SECONDS": "5"}
     with make_disk(tmp_path / "disk") as disk:
@@ -92,7 +92,7 @@ async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on
             )
             ordered, clicks = len(besieged.ordered("t-1")), len(rows(besieged.journal, "SELECT * FROM clicks"))
             assert ordered <= clicks <= 1  # the journal keeps room of its own, so the record may fit
-            if at is CheckpointName.CLICK_RECORDED:
+            if at is FailpointName.CLICK_RECORDED:
                 assert ordered == 1
             elif isinstance(disk, LimitedFiles):
                 assert clicks == 0
@@ -104,7 +104,7 @@ async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on
             kept = await besieged.judge_books()
             assert not besieged.violations
             assert besieged.worker.starts == 1
-            if isinstance(disk, SmallDisk) and at is CheckpointName.CLICK_RECORDED:
+            if isinstance(disk, SmallDisk) and at is FailpointName.CLICK_RECORDED:
                 asked = kept.counted["decisions"] + kept.counted["wishes"]
                 assert asked == 0, "the room reserved before the click is enough for what comes after it"
 
@@ -118,7 +118,7 @@ async def test_a_worker_that_can_reserve_no_room_stops_before_the_click_and_says
         async with siege(
             tmp_path, of_gateway={"RAKUTEN_LEASE_TTL_SECONDS": "60"}, of_worker=of_worker(disk)
         ) as besieged:
-            await besieged.freeze_worker_at(CheckpointName.CONFIRMED, "t-1")
+            await besieged.freeze_worker_at(FailpointName.CONFIRMED, "t-1")
             disk.fill(besieged.worker.pid, leave=4 * 1024 * 1024)
             besieged.worker.send(signal.SIGCONT)
             await until(lambda: rows(besieged.database, "SELECT * FROM tasks WHERE status = 'needs_human'"))

@@ -12,10 +12,10 @@ from grpc.aio import AioRpcError
 from ordergateway.v1 import operations_pb2, orders_pb2
 
 from tests.e2e.parts import AUTHORIZED, COMMANDS
+from tests.faults.chaos import SETTINGS, STALE, Siege, siege
 from tests.faults.program import until
 from tests.faults.promises import rows
-from tests.faults.siege import SETTINGS, STALE, Siege, siege
-from worker.checkpoints import CheckpointName
+from worker.failpoints import FailpointName
 
 CALLERS = 4
 PATIENT = {
@@ -95,7 +95,7 @@ async def status(besieged: Siege, task_id: str) -> orders_pb2.TaskStatus.ValueTy
 @pytest.mark.timeout(120)
 async def test_an_older_backup_brings_no_second_order_of_what_was_ordered_since(tmp_path: Path) -> None:
     async with siege(tmp_path, of_gateway=PATIENT) as besieged:
-        await besieged.freeze_worker_at(CheckpointName.CONFIRMED, "t-running")
+        await besieged.freeze_worker_at(FailpointName.CONFIRMED, "t-running")
         await besieged.submit("t-queued")
         request = operations_pb2.CreateBackupRequest()
         backup = await besieged.operations.CreateBackup(request, metadata=AUTHORIZED, timeout=30)
@@ -106,7 +106,7 @@ async def test_an_older_backup_brings_no_second_order_of_what_was_ordered_since(
         for task_id in ordered:
             await besieged.until_ended(task_id)
             assert len(besieged.ordered(task_id)) == 1
-        besieged.worker.arm(CheckpointName.CLICK_RECORDED)
+        besieged.worker.arm(FailpointName.CLICK_RECORDED)
         await besieged.submit("t-clicked")
         assert await besieged.worker.wait() == -signal.SIGKILL
         await besieged.keep_up()

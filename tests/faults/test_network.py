@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.chaos import LEASE_SECONDS, siege
 from tests.faults.program import until
 from tests.faults.promises import rows
 from tests.faults.proxy import Mode
-from tests.faults.siege import LEASE_SECONDS, siege
-from worker.checkpoints import CheckpointName
+from worker.failpoints import FailpointName
 
-BEFORE_THE_PERMIT, AFTER_THE_CLICK = CheckpointName.CONFIRMED, CheckpointName.CLICKED
+BEFORE_THE_PERMIT, AFTER_THE_CLICK = FailpointName.CONFIRMED, FailpointName.CLICKED
 
 
 def happened(database: Path, task_id: str, kind: str) -> int:
@@ -23,7 +23,7 @@ def happened(database: Path, task_id: str, kind: str) -> int:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(("at", "orders"), [(BEFORE_THE_PERMIT, 0), (AFTER_THE_CLICK, 1)], ids=["permit", "report"])
 async def test_no_way_of_failing_makes_a_click_without_a_permit_nor_a_second_one(
-    tmp_path: Path, at: CheckpointName, orders: int
+    tmp_path: Path, at: FailpointName, orders: int
 ) -> None:
     async with siege(tmp_path) as besieged:
         for number, mode in enumerate([mode for mode in Mode if mode is not Mode.PASS]):

@@ -11,7 +11,7 @@ from gateway.domain.fields import json_object
 from gateway.domain.json_text import MAX_DEPTH, canonical, equal, parse_members, parse_object
 from gateway.domain.refusals import RefusedError
 from tests.fuzz.choices import Choices
-from worker.intent import (
+from worker.orders.intent import (
     MAX_CHOICES,
     MAX_ITEMS,
     MAX_QUANTITY,

@@ -11,9 +11,10 @@ from typing import Any
 
 from tests.fuzz.choices import Choices
 from tests.fuzz.oracle import contradiction, line_count
-from worker.site import sandbox_account_pages, sandbox_pages
-from worker.site.page_process import MAX_ANSWER_BYTES, answer_to
-from worker.site.page_reader import _result_of
+from worker.sites.page_process import MAX_ANSWER_BYTES, answer_to
+from worker.sites.page_reader import _result_of
+from worker.sites.sandbox import account_pages as sandbox_account_pages
+from worker.sites.sandbox import pages as sandbox_pages
 
 URL = "http://shop.example/order/confirm"
 READINGS = [

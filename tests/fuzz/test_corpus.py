@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gateway.domain import json_text
 from tests.fuzz import intents, shop_pages
 from tests.fuzz.__main__ import MAX_INPUT, _with_hypothesis
-from worker.site.shown import Document
+from worker.sites.shown import Document
 
 CORPUS = Path(__file__).parent / "corpus"
 CHECKS: dict[str, Callable[[bytes], str]] = {"intent": intents.check, "pages": shop_pages.check}
@@ -60,7 +60,7 @@ def test_a_reader_that_takes_the_first_of_several_is_found_out(monkeypatch: pyte
 
 
 def test_a_reader_for_which_everything_is_shown_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.site.shown._NOSCRIPT", _Nothing())
+    monkeypatch.setattr("worker.sites.shown._NOSCRIPT", _Nothing())
     assert found_out("pages") >= {"noscript-leaves-open.html"}
 
 

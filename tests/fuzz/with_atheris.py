@@ -10,7 +10,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["gateway.domain", "worker.intent", "worker.site", "tests.fuzz"]):
+with atheris.instrument_imports(include=["gateway.domain", "worker.orders.intent", "worker.sites", "tests.fuzz"]):
     from tests.fuzz import intents, shop_pages
 
 TARGETS = {"intent": intents.check, "pages": shop_pages.check}

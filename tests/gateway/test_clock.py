@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gateway.clock import system_time
+from gateway.domain.instant import parse_utc
 from gateway.domain.models import LeaseScope, Permit, Renewed
-from gateway.domain.moment import parse_utc
 from gateway.domain.refusals import Reason
 from gateway.domain.states import TaskStatus
 from tests.gateway.support.book import POLICY, Book, reason

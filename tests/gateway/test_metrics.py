@@ -16,7 +16,7 @@ from tests.gateway.callbacks.receiver import Receiver, receiving
 from tests.gateway.support.grpc_api import RefusedCallError, heartbeat_of
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 from tests.gateway.support.manual_time import ManualTime
-from worker.metrics import WorkerMetrics
+from worker.telemetry.metrics import WorkerMetrics
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 

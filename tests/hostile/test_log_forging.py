@@ -15,11 +15,11 @@ import typer
 import gateway.cli
 import gateway.cli.output
 import gateway.logs
-import worker.cli
-import worker.logs
-from command_line.exits import CommandError, Exit
-from command_line.program import Program
-from command_line.tables import print_table
+import worker.cli.app
+import worker.telemetry.logs
+from common.exit_codes import CommandError, Exit
+from common.program import Program
+from common.tables import print_table
 from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.rest_api import data_of, lease, post, rest_client, submit
 
@@ -45,8 +45,8 @@ TEXTS = {
 FORMATTERS: dict[str, Callable[[], logging.Formatter]] = {
     "gateway, text": gateway.logs.TextFormatter,
     "gateway, json": gateway.logs.JsonFormatter,
-    "worker, text": worker.logs.TextFormatter,
-    "worker, json": worker.logs.JsonFormatter,
+    "worker, text": worker.telemetry.logs.TextFormatter,
+    "worker, json": worker.telemetry.logs.JsonFormatter,
 }
 
 
@@ -105,7 +105,7 @@ def test_what_an_exception_says_cannot_look_like_a_line(form: str) -> None:
 PRINTERS: dict[str, Callable[[Any], None]] = {
     "order-gateway --json": gateway.cli.output.print_json,
     "order-gateway, a line each": gateway.cli.output.print_json_line,
-    "order-worker --json": worker.cli._print_json,
+    "order-worker --json": worker.cli.app._print_json,
 }
 
 

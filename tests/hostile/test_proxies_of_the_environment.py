@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from ordergateway.v1 import orders_pb2
 
-from command_line.exits import CommandError
-from gateway.cli.connection import connected
+from common.exit_codes import CommandError
+from gateway.cli.client import connected
 from tests.worker.conftest import make_settings
 from tests.worker.recording_proxy import RecordingProxy
 from tests.worker.running_shop import RunningShop, running_shop
-from worker.gateway_client import GatewayClient, open_channel
-from worker.gateway_port import Unreachable
+from worker.gateway.client import GatewayClient, open_channel
+from worker.gateway.port import Unreachable
 from worker.main import _open_scraper
 
 REPOSITORY = Path(__file__).parents[2]

@@ -27,10 +27,10 @@ from gateway.domain.models import Holder as Claim
 from gateway.domain.operations import Resolution
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState, TaskStatus
-from gateway.operations.decide import expire_now, requeue, resolve, withdraw
-from gateway.operations.dispatch import pause, resume
+from gateway.operations.actions import expire_now, requeue, resolve, withdraw
+from gateway.operations.pause import pause, resume
 from gateway.operations.restore import mark_restored
-from gateway.orders.expire import expire_lapsed
+from gateway.orders.expire import expire_due
 from gateway.orders.hold import renew
 from gateway.orders.lease import open_lease, reclaim, undo_lease
 from gateway.orders.permit import request_permit
@@ -131,7 +131,7 @@ class OrdersInUseCases:
         return done
 
     def sweep(self) -> None:
-        self._run(expire_lapsed)
+        self._run(expire_due)
         self._run(self._book.clock.save)
 
     def restore(self) -> None:

@@ -4,9 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gateway.api.query_requests import query_error, query_result
-from gateway.domain.moment import Moment
-from gateway.domain.queries import (
+from gateway.account_queries.lease import give_back_query, open_query_lease
+from gateway.account_queries.read import get_query, list_queries
+from gateway.account_queries.result import report_result
+from gateway.account_queries.start import resume_queries_after_start
+from gateway.account_queries.submit import submit_query
+from gateway.account_queries.timeouts import move_on_timed_out, prune
+from gateway.api.codec.query_requests import query_error, query_result
+from gateway.domain.account_queries import (
     Query,
     QueryDetail,
     QueryError,
@@ -18,13 +23,8 @@ from gateway.domain.queries import (
     QuerySubmission,
     QuerySubmitted,
 )
+from gateway.domain.instant import Instant
 from gateway.domain.refusals import Reason, Refusal, RefusedError
-from gateway.queries.lapse import move_on_lapsed, prune
-from gateway.queries.lease import give_back_query, open_query_lease
-from gateway.queries.read import get_query, list_queries
-from gateway.queries.result import report_result
-from gateway.queries.start import resume_queries_after_start
-from gateway.queries.submit import submit_query
 from gateway.store.port import Transaction
 from tests.gateway.support.book import Book
 from tests.gateway.support.manual_time import TICK, ManualTime
@@ -92,8 +92,8 @@ class QueriesInUseCases:
         return self._book.run(operation, *args)
 
 
-def _sweep(tx: Transaction, now: Moment) -> None:
-    move_on_lapsed(tx, now, POLICY)
+def _sweep(tx: Transaction, now: Instant) -> None:
+    move_on_timed_out(tx, now, POLICY)
     prune(tx, now, POLICY)
 
 

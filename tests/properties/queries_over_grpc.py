@@ -8,7 +8,7 @@ from ordergateway.v1 import account_queries_pb2, query_leases_pb2
 from ordergateway.v1.account_queries_pb2_grpc import AccountQueryServiceStub
 from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceStub
 
-from gateway.domain.queries import QueryKind, QueryStatus
+from gateway.domain.account_queries import QueryKind, QueryStatus
 from tests.gateway.support.grpc_api import RefusedCallError, duration, told
 from tests.gateway.support.manual_time import ManualTime
 from tests.properties.order_terms import Refused

@@ -9,7 +9,7 @@ from typing import ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gateway.domain.queries import QueryKind, QueryStatus
+from gateway.domain.account_queries import QueryKind, QueryStatus
 from tests.gateway.support.manual_time import TICK, ManualTime
 from tests.properties.order_terms import SECOND
 from tests.properties.queries_in_use_cases import QueriesInUseCases

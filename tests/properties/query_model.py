@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gateway.domain.queries import QueryKind, QueryStatus
+from gateway.domain.account_queries import QueryKind, QueryStatus
 from gateway.domain.refusals import Reason
 from tests.properties.order_terms import Refused
 from tests.properties.query_terms import LIFETIME, POLICY, RETENTION, TTL, Failure, Outcome, Reader, SeenQuery, Taken

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Protocol
 
-from gateway.domain.queries import QueryKind, QueryPolicy, QueryStatus
+from gateway.domain.account_queries import QueryKind, QueryPolicy, QueryStatus
 from tests.gateway.support.manual_time import TICK
 from tests.properties.order_terms import Refused
 

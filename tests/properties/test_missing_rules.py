@@ -9,10 +9,10 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-import gateway.queries.lapse
-import gateway.queries.lease
-import gateway.queries.result
-from gateway.domain.queries import QueryStatus
+import gateway.account_queries.lease
+import gateway.account_queries.result
+import gateway.account_queries.timeouts
+from gateway.domain.account_queries import QueryStatus
 from gateway.store.named_sql import statements
 from tests.properties.order_machine import OrdersByUseCase
 from tests.properties.profile import QUICK
@@ -37,13 +37,13 @@ OF_ORDERS = (
 @contextmanager
 def a_late_result_counts() -> Iterator[None]:
     """A result is taken whatever attempt it belongs to."""
-    attempt_of = gateway.queries.result._attempt_of
+    attempt_of = gateway.account_queries.result._attempt_of
 
     def newest(tx: Any, query: Any, told: Any) -> Any:
         found = attempt_of(tx, query, told)
         return query.attempts if isinstance(found, int) else found
 
-    with patch.object(gateway.queries.result, "_attempt_of", newest):
+    with patch.object(gateway.account_queries.result, "_attempt_of", newest):
         yield
 
 
@@ -51,17 +51,17 @@ def a_late_result_counts() -> Iterator[None]:
 def attempts_without_end() -> Iterator[None]:
     """A query is handed out as often as its lease runs out."""
 
-    def after_lapse(*, attempts: int, max_attempts: int, too_old: bool) -> QueryStatus:
+    def after_timeout(*, attempts: int, max_attempts: int, too_old: bool) -> QueryStatus:
         return QueryStatus.EXPIRED if too_old else QueryStatus.QUEUED
 
-    with patch.object(gateway.queries.lapse, "after_lapse", after_lapse):
+    with patch.object(gateway.account_queries.timeouts, "after_timeout", after_timeout):
         yield
 
 
 @contextmanager
 def stale_for_ever() -> Iterator[None]:
     """A lease that ran out is left where it is, as an order's would be."""
-    with patch.object(gateway.queries.lease, "move_on_lapsed", lambda *_: None):
+    with patch.object(gateway.account_queries.lease, "move_on_timed_out", lambda *_: None):
         yield
 
 

@@ -18,6 +18,7 @@ def buf(*args: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def proto(tmp_path: Path) -> Path:
+    shutil.copy(ROOT / "buf.yaml", tmp_path)
     return Path(shutil.copytree(ROOT / "proto", tmp_path / "proto"))
 
 
@@ -28,9 +29,9 @@ def replace(file: Path, old: str, new: str) -> None:
 
 
 def test_the_contract_passes_as_it_is(proto: Path) -> None:
-    assert buf("lint", proto).returncode == 0
-    assert buf("format", proto, "--diff", "--exit-code").returncode == 0
-    assert buf("breaking", proto, "--against", proto / "baseline.binpb").returncode == 0
+    assert buf("lint", proto.parent).returncode == 0
+    assert buf("format", proto.parent, "--diff", "--exit-code").returncode == 0
+    assert buf("breaking", proto.parent, "--against", proto / "baseline.binpb").returncode == 0
 
 
 def test_buf_lint_demands_a_comment_on_each_field(proto: Path) -> None:
@@ -39,14 +40,14 @@ def test_buf_lint_demands_a_comment_on_each_field(proto: Path) -> None:
         "  // Ask for the next page with this; empty on the last page. Opaque.\n",
         "",
     )
-    result = buf("lint", proto)
+    result = buf("lint", proto.parent)
     assert result.returncode != 0
     assert "next_page_token" in result.stdout
 
 
 def test_buf_format_demands_its_form(proto: Path) -> None:
     replace(proto / "ordergateway/v1/orders.proto", "  string task_id = 1;", "  string  task_id = 1;")
-    assert buf("format", proto, "--diff", "--exit-code").returncode != 0
+    assert buf("format", proto.parent, "--diff", "--exit-code").returncode != 0
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_buf_format_demands_its_form(proto: Path) -> None:
 )
 def test_buf_breaking_refuses_what_old_clients_would_misread(proto: Path, old: str, new: str) -> None:
     replace(proto / "ordergateway/v1/orders.proto", old, new)
-    assert buf("breaking", proto, "--against", proto / "baseline.binpb").returncode != 0
+    assert buf("breaking", proto.parent, "--against", proto / "baseline.binpb").returncode != 0
 
 
 @pytest.mark.extended

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sandbox_shop.orders import Order
 from tests.simulation.gateway_machine import POLICY
 from tests.simulation.trace import Trace
 from tests.simulation.worker_machine import WorkerMachine
-from worker.sandbox_shop.orders import Order
 
 TTL = POLICY.lease_ttl.total_seconds()
 ACKNOWLEDGE = POLICY.acknowledge_within.total_seconds()

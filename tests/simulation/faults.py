@@ -13,14 +13,14 @@ from tests.simulation.strikes import Strikes
 from tests.simulation.themes import Blow, Theme
 from tests.simulation.trace import Trace
 from tests.simulation.worker_machine import WorkerMachine
-from worker.checkpoints import CheckpointName
+from worker.failpoints import FailpointName
 
 ANYTIME = (
     "weather", "weather", "cut", "crash_gateway", "crash_worker", "crash_worker", "freeze", "slow_disk", "full_disk",
     "failing_commit", "step_clock", "stop_worker", "fill_cart", "change_price", "advance_order", "pause",
     "reboot_gateway", "back_up", "restore",
 )  # fmt: skip
-AT_CHECKPOINTS = (
+AT_FAILPOINTS = (
     "crash", "crash", "freeze", "freeze", "cut", "stop", "fill_cart", "fill_disk", "raise_price", "expire", "crowd",
 )  # fmt: skip
 
@@ -65,7 +65,7 @@ class Faults:
         self._workers_from = 0.0 if theme is None else theme.workers_from
         self._known: list[Callable[[], None]] = [getattr(strikes, name) for name in names]
         for worker in workers:
-            worker.at_checkpoint = self.strike
+            worker.at_failpoint = self.strike
 
     def start_workers(self) -> None:
         """Those that are there from the beginning."""
@@ -79,7 +79,7 @@ class Faults:
             if link.name.startswith("worker"):
                 link.weather = theme.shop if link.name.endswith("shop") else theme.gateway
         self._gateway.disk.slow = theme.slow_gateway_disk
-        self._gateway.disk.late_errands = theme.late_errands
+        self._gateway.disk.late_background_tasks = theme.late_background_tasks
         for machine in (self._gateway, *self._workers):
             machine.disk.fail_commit = theme.failing_commits
         for worker in self._workers:
@@ -103,15 +103,15 @@ class Faults:
         if self._chance.random() >= self._blow_chance:
             return []
         seconds = self._chance.choice((0.0, 12.0, 50.0, 200.0)) * self._chance.random()
-        return [Blow(self._chance.choice(AT_CHECKPOINTS), tuple(CheckpointName), (seconds, seconds))]
+        return [Blow(self._chance.choice(AT_FAILPOINTS), tuple(FailpointName), (seconds, seconds))]
 
     def strike(self, worker: WorkerMachine, name: str) -> None:
         """What this worker meets at this checkpoint."""
         armed = self._armed.get(worker.name, [])
-        if name == CheckpointName.ACKNOWLEDGED:
+        if name == FailpointName.ACKNOWLEDGED:
             worker.shop_link.weather_of.clear()
             worker.gateway_link.weather_of.clear()
-        if name == CheckpointName.LEASED and self._theme is not None:
+        if name == FailpointName.LEASED and self._theme is not None:
             worker.disk.fail_commit = self._theme.failing_commits
         for number, blow in list(armed):
             if name not in blow.at or worker.loop.time() < self._begun + blow.not_before:

@@ -8,15 +8,17 @@ from typing import Any
 
 from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
 
-from gateway.api.admission import Admission
-from gateway.api.auth import EVERY_ROLE, Authenticator
+from gateway.api.auth.admission import Admission
+from gateway.api.auth.authenticator import EVERY_ROLE, Authenticator
 from gateway.api.call import methods_of
-from gateway.api.grpc.guard import Guard
+from gateway.api.grpc.handlers import GrpcHandlers
 from gateway.api.health import HealthCheck
 from gateway.api.services.operations import OperationsService
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
 from gateway.clock import SystemTime, load_clock
+from gateway.dispatch.notifier import Notifier
+from gateway.dispatch.order_leases import OrderDispatcher, OrderLeaseSource
 from gateway.domain.models import LeaseScope, Policy
 from gateway.orders.start import resume_after_start
 from gateway.restore import restore
@@ -26,8 +28,6 @@ from gateway.sweeps.alerts import AlertSweep
 from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep
-from gateway.waiting.hub import Hub
-from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
 from tests.simulation.loop import THE_END, Process, VirtualLoop
 from tests.simulation.rest_door import RestDoor
 from tests.simulation.store import Disk, SimGroupWriter, SimStore, StoreWatch
@@ -53,7 +53,7 @@ SWEEP_SECONDS = 5.0
 START_SECONDS = 0.5
 
 
-class OrderedHub(Hub):
+class OrderedNotifier(Notifier):
     """Publishes in alphabetical order, so that a run does not depend on the hashes of texts."""
 
     def publish(self, topics: Any) -> None:
@@ -142,13 +142,13 @@ class GatewayMachine:
 
     async def _run(self, process: Process) -> None:
         await process.point("gateway: start")
-        hub = OrderedHub()
+        notifier = OrderedNotifier()
         database = open_database(self.path)
         clock = load_clock(database.transaction(), self.machine_time())
         writer = SimGroupWriter(
             database.writing,
             clock,
-            hub.publish,
+            notifier.publish,
             lambda _error: process.power_off(),
             process=process,
             disk=self.disk,
@@ -163,27 +163,30 @@ class GatewayMachine:
             process.last_point = "a start that failed"
             process.power_off()
             return
-        desk = LeaseDesk(store, hub, OrderShelf(POLICY, self._token))
-        wake = WakeSweep(store, hub)
+        dispatcher = OrderDispatcher(store, notifier, OrderLeaseSource(POLICY, self._token))
+        wake = WakeSweep(store, notifier)
         wake.interval = SWEEP_SECONDS
         sweeps: list[Sweep] = [
             ExpireSweep(store, SWEEP_SECONDS, clock.save),
             wake,
             AlertSweep(store, POLICY, SWEEP_SECONDS * 4, has_webhook=False),
         ]
-        for work in (desk.run(), *map(run_sweep, sweeps)):
+        for work in (dispatcher.run(), *map(run_sweep, sweeps)):
             process.spawn(work)
-        self.server.handlers = self._handlers(store, hub, desk)
-        self.rest = RestDoor(process, store, desk)
+        self.server.handlers = self._handlers(store, notifier, dispatcher)
+        self.rest = RestDoor(process, store, dispatcher)
         self._trace("gateway", "is up")
 
-    def _handlers(self, store: SimStore, hub: Hub, desk: LeaseDesk) -> dict[str, Any]:
-        guard = Guard(Admission(Authenticator({"api": (EVERY_ROLE, ["secret"])})))
+    def _handlers(self, store: SimStore, notifier: Notifier, dispatcher: OrderDispatcher) -> dict[str, Any]:
+        guard = GrpcHandlers(Admission(Authenticator({"api": (EVERY_ROLE, ["secret"])})))
         offered = (
-            (orders_pb2.DESCRIPTOR.services_by_name["OrderService"], OrderService(store, hub, POLICY, self._token)),
+            (
+                orders_pb2.DESCRIPTOR.services_by_name["OrderService"],
+                OrderService(store, notifier, POLICY, self._token),
+            ),
             (
                 order_leases_pb2.DESCRIPTOR.services_by_name["OrderLeaseService"],
-                OrderLeaseService(store, desk, POLICY, self._token),
+                OrderLeaseService(store, dispatcher, POLICY, self._token),
             ),
             (
                 operations_pb2.DESCRIPTOR.services_by_name["OperationsService"],

@@ -192,21 +192,21 @@ class Person:
         """Takes a worker for dead that is not, and has the task taken up at once."""
         request = operations_pb2.ExpireOrderRequest(task_id=task_id, reason="it is dead")
         await self._act("ExpireOrder", request)
-        self._wish_reclaimed(task_id)
+        self._reclaimed(task_id)
 
     async def resume(self) -> None:
         await self._act("ResumeDispatch", operations_pb2.ResumeDispatchRequest(reason="looked at it"))
 
     async def _reclaim(self, task: Any) -> None:
-        self._wish_reclaimed(task.task_id)
+        self._reclaimed(task.task_id)
 
-    def _wish_reclaimed(self, task_id: str) -> None:
+    def _reclaimed(self, task_id: str) -> None:
         able = [worker for worker in self._books.workers if worker.is_up] or self._books.workers
         worker: WorkerMachine = self._chance.choice(able)
         self._trace("person", f"{task_id}: reclaim on {worker.name}")
         self._trace.count("reclaims wished")
         self._books.wished.add(task_id)
-        worker.wish(task_id)
+        worker.reclaim_request(task_id)
 
     async def _requeue(self, task: Any) -> None:
         await self._act("RequeueOrder", operations_pb2.RequeueOrderRequest(task_id=task.task_id, reason="try again"))

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+from gateway.dispatch.order_leases import OrderDispatcher
 from gateway.domain.models import Holder, Lease, LeaseRequest, NewReport, Via
 from gateway.domain.states import OrderState
 from gateway.orders.report import report
-from gateway.waiting.lease_desk import LeaseDesk
 from tests.simulation.loop import Process
 from tests.simulation.store import SimStore
 
@@ -15,10 +15,10 @@ from tests.simulation.store import SimStore
 class RestDoor:
     """Of one incarnation of the gateway. Where that loses its power, no answer ever comes: callers bring patience."""
 
-    def __init__(self, process: Process, store: SimStore, desk: LeaseDesk) -> None:
+    def __init__(self, process: Process, store: SimStore, dispatcher: OrderDispatcher) -> None:
         self._process = process
         self._store = store
-        self._desk = desk
+        self._dispatcher = dispatcher
 
     async def lease(self, worker_id: str, wait: float) -> Lease | None:
         """GET /api/orders/lease."""
@@ -26,10 +26,10 @@ class RestDoor:
 
         async def serve() -> Lease | None:
             gone: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            async with self._desk.wait_for_lease(request, wait, gone) as handover:
+            async with self._dispatcher.wait_for_lease(request, wait, gone) as handover:
                 if handover is None:
                     return None
-                handover.done()
+                handover.mark_delivered()
                 return handover.lease
 
         lease: Lease | None = await self._in_process(serve())

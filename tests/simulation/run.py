@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
+import gateway.dispatch.dispatcher
 import gateway.store.sqlite.engine
-import gateway.waiting.desk
-import worker.order_loop
-import worker.outbox
-import worker.submission
+import worker.gateway.outbox
+import worker.orders.loop
+import worker.orders.submit
 from gateway.store.sqlite.engine import open_database
 from tests.simulation.auditor import Auditor
 from tests.simulation.books import Books
@@ -76,13 +76,13 @@ def _pace() -> Iterator[None]:
     """Polls that only stand behind lost hints, and patience of minutes, are brought to the scale of the policy."""
     with ExitStack() as stack:
         for module, name, seconds in (
-            (gateway.waiting.desk, "POLL_SECONDS", 5.0),
-            (worker.order_loop, "WISH_POLL", 4.0),
-            (worker.order_loop, "MOST_DELAY", 2.0),
-            (worker.order_loop, "DISK_DELAY", 10.0),
-            (worker.outbox, "MOST_DELAY", 10.0),
-            (worker.submission, "PERMIT_CALL", 5.0),
-            (worker.submission, "PERMIT_PATIENCE", 8.0),
+            (gateway.dispatch.dispatcher, "POLL_SECONDS", 5.0),
+            (worker.orders.loop, "RECLAIM_POLL", 4.0),
+            (worker.orders.loop, "MOST_DELAY", 2.0),
+            (worker.orders.loop, "DISK_DELAY", 10.0),
+            (worker.gateway.outbox, "MOST_DELAY", 10.0),
+            (worker.orders.submit, "PERMIT_CALL", 5.0),
+            (worker.orders.submit, "PERMIT_PATIENCE", 8.0),
         ):
             stack.enter_context(patch.object(module, name, seconds))
         yield

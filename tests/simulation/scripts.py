@@ -16,13 +16,13 @@ from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
 from gateway.domain.refusals import RefusedError
 from gateway.domain.states import OrderState
 from gateway.store.port import StoreUnavailableError
+from sandbox_shop.orders import FREE_SHIPPING_FROM_YEN, SHIPPING_YEN
 from tests.simulation.books import Books
 from tests.simulation.gateway_machine import GatewayMachine
 from tests.simulation.people import METADATA
 from tests.simulation.shop import REFLECTION_SECONDS, SimShop
 from tests.simulation.site_auditor import SiteAuditor, code_of
 from tests.simulation.wire import CallWatch, Channel
-from worker.sandbox_shop.orders import FREE_SHIPPING_FROM_YEN, SHIPPING_YEN
 
 NAME = "script"
 PATIENCE = 8.0

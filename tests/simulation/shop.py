@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from worker.sandbox_shop.orders import Order, Quote
-from worker.sandbox_shop.shop import Shop, ShopSettings
+from sandbox_shop.orders import Order, Quote
+from sandbox_shop.shop import Shop, ShopSettings
 
 ACCOUNT = "buyer@sandbox.example"
 REFLECTION_SECONDS = 30.0

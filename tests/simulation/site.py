@@ -12,19 +12,18 @@ from typing import Any, Protocol, TypeVar
 
 import httpx
 
+from sandbox_shop.catalogue import SHOP_CODE, SHOP_ID, SHOP_NAME
+from sandbox_shop.orders import Line, Order, PaymentState, Stage
+from sandbox_shop.shop import ShopError
 from tests.simulation.loop import Process
 from tests.simulation.network import Link
 from tests.simulation.shop import ACCOUNT, SimShop
-from worker.order_state import OrderState
-from worker.sandbox_shop.catalogue import SHOP_CODE, SHOP_ID, SHOP_NAME
-from worker.sandbox_shop.orders import Line, Order, PaymentState, Stage
-from worker.sandbox_shop.shop import ShopError
-from worker.site.seam import (
+from worker.orders.state import OrderState
+from worker.sites.port import (
     Cart,
     Confirmation,
     Item,
     ItemUnavailableError,
-    LastLook,
     ListedItem,
     ListedOrder,
     LoggedOutError,
@@ -32,6 +31,7 @@ from worker.site.seam import (
     OrderList,
     Page,
     Payment,
+    PreSendCheck,
     SiteError,
     Submission,
 )
@@ -74,7 +74,7 @@ class Buyer(Protocol):
 
 
 class SimSite:
-    """Implements worker.site.seam.Site for one worker process."""
+    """Implements worker.sites.port.Site for one worker process."""
 
     name = "sandbox"
     can_order = True
@@ -159,15 +159,15 @@ class SimSite:
 
         return await self._exchange("open_confirmation", confirm)
 
-    async def _connect(self, last_look: LastLook) -> None:
+    async def _connect(self, pre_send_check: PreSendCheck) -> None:
         """A connection of its own, which may take its time."""
         await asyncio.sleep(self._link.connecting("submit"))
-        last_look()
+        pre_send_check()
 
-    async def submit(self, confirmation: Confirmation, last_look: LastLook) -> Submission:
+    async def submit(self, confirmation: Confirmation, pre_send_check: PreSendCheck) -> Submission:
         began = self._link.loop.time()
         try:
-            await self._connect(last_look)
+            await self._connect(pre_send_check)
             return await self._submit(confirmation, fresh=True)
         except asyncio.CancelledError:
             if self._process.runs:
@@ -187,10 +187,10 @@ class SimSite:
         return await self._exchange("submit", place, fresh=fresh, writes=True)
 
     async def pay(
-        self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], last_look: LastLook
+        self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], pre_send_check: PreSendCheck
     ) -> Payment:
         del payable_yen, options
-        await self._connect(last_look)
+        await self._connect(pre_send_check)
         self._watch.pay_begins(self._worker, site_order_id)
 
         def pay() -> Payment:

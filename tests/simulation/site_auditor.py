@@ -8,9 +8,9 @@ from typing import Any
 
 from ordergateway.v1 import order_leases_pb2, orders_pb2
 
+from sandbox_shop.orders import Order
 from tests.simulation.books import MARGIN, Books, Look
 from tests.simulation.worker_machine import POLICY, STOP_SECONDS, WorkerMachine
-from worker.sandbox_shop.orders import Order
 
 NOT_ORDERED = order_leases_pb2.Verification.VERDICT_NOT_ORDERED
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from gateway.domain.moment import Clock, Moment
-from gateway.store.port import Follower, StoreUnavailableError, Transaction
+from gateway.domain.instant import Clock, Instant
+from gateway.store.port import PreCommitHook, StoreUnavailableError, Transaction
 from gateway.store.sqlite.connection import open_reader
 from gateway.store.sqlite.engine import Database
 from gateway.store.sqlite.transaction import SqliteTransaction
@@ -29,7 +29,7 @@ class Disk:
         self.was_full = False
         self.slow = 0.0
         self.fail_commit = 0.0
-        self.late_errands = 0.0
+        self.late_background_tasks = 0.0
         """By how many seconds at most what nobody waits for is done late."""
         self._chance = chance
 
@@ -153,11 +153,11 @@ class SimStore:
     async def write(self, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
         if self._disk.slow and self._chance.random() < self._disk.slow:
             await asyncio.sleep(self._chance.uniform(0.0, 5.0))
-        if self._disk.late_errands and getattr(operation, "__name__", "") == "put_back":
-            await asyncio.sleep(self._chance.uniform(0.5, self._disk.late_errands))
+        if self._disk.late_background_tasks and getattr(operation, "__name__", "") == "release":
+            await asyncio.sleep(self._chance.uniform(0.5, self._disk.late_background_tasks))
         asked: list[asyncio.Future[Any]] = []
 
-        def run(tx: Transaction, now: Moment) -> Any:
+        def run(tx: Transaction, now: Instant) -> Any:
             if asked[0].cancelled():
                 self._watch.served_nobody(getattr(operation, "__name__", "an operation"))
             return operation(tx, now, *args, **kwargs)
@@ -165,8 +165,8 @@ class SimStore:
         asked.append(self._writer.submit(run))
         return await asked[0]
 
-    def follow(self, topic: str, follower: Follower) -> None:
-        self._writer.follow(topic, follower)
+    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
+        self._writer.add_pre_commit_hook(topic, hook)
 
     async def read(self, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -5,6 +5,7 @@ import random
 from contextvars import Context
 from typing import Any
 
+from sandbox_shop.orders import Stage
 from tests.simulation.auditor import Auditor
 from tests.simulation.books import Books
 from tests.simulation.gateway_machine import GatewayMachine
@@ -14,7 +15,6 @@ from tests.simulation.shop import ACCOUNT, SimShop
 from tests.simulation.themes import Blow
 from tests.simulation.trace import Trace
 from tests.simulation.worker_machine import WorkerMachine
-from worker.sandbox_shop.orders import Stage
 
 HOUR = 3600.0
 BACKUP = "before.db"
@@ -45,7 +45,7 @@ class Strikes:
         self._books = books
         self._auditor = auditor
         self._trace: Trace = books.trace
-        self._errands: set[asyncio.Task[Any]] = set()
+        self._background_tasks: set[asyncio.Task[Any]] = set()
         self.can_restore = True
 
     # At a checkpoint of a worker
@@ -248,13 +248,13 @@ class Strikes:
         self._upstream.file_all_again()
         await self._person.resume()
 
-    def _send(self, errand: Any) -> None:
+    def _send(self, work: Any) -> None:
         # On nobody's account, whichever worker's step it was that brought it about.
-        task = asyncio.get_running_loop().create_task(errand, context=Context())
-        self._errands.add(task)
-        task.add_done_callback(self._errands.discard)
+        task = asyncio.get_running_loop().create_task(work, context=Context())
+        self._background_tasks.add(task)
+        task.add_done_callback(self._background_tasks.discard)
 
     def call_off(self) -> None:
         """What is under way is given up."""
-        for errand in self._errands:
-            errand.cancel()
+        for work in self._background_tasks:
+            work.cancel()

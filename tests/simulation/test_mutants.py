@@ -81,7 +81,7 @@ FOUND_BY = {
     "report_before_evidence": 1,
     "a_report_is_sent_once": 3,
     "delivery_gives_up": 14,
-    "taken_wish_is_forgotten": 15,
+    "taken_reclaim_request_is_forgotten": 15,
 }
 
 

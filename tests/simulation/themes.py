@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tests.simulation.network import CALM, Weather
 from tests.simulation.worker_machine import ASKING
-from worker.checkpoints import CheckpointName as At
+from worker.failpoints import FailpointName as At
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Theme:
     shop: Weather = CALM
     slow_gateway_disk: float = 0.0
     slow_worker_disk: float = 0.0
-    late_errands: float = 0.0
+    late_background_tasks: float = 0.0
     failing_commits: float = 0.0
     person_gap: float = 8.0
     gap: float = 6.0
@@ -216,7 +216,7 @@ THEMES = (
         ),
         gateway=Weather(slow=0.1, reset=0.5, longest=1.0),
         slow_gateway_disk=0.6,
-        late_errands=30.0,
+        late_background_tasks=30.0,
         person_gap=2.0,
         workers=2,
         tasks=6,
@@ -232,7 +232,7 @@ THEMES = (
         ),
         gateway=Weather(slow=0.1, lost_answer=0.05, duplicate=0.1, reset=0.8, longest=2.0),
         slow_gateway_disk=0.6,
-        late_errands=10.0,
+        late_background_tasks=10.0,
         tasks=6,
         spread=90.0,
     ),

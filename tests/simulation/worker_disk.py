@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.simulation.loop import Process
 from tests.simulation.store import Disk
-from worker.evidence import DiskSpace, EvidenceStore, Reserve
+from worker.evidence.store import DiskSpace, EvidenceStore, Reserve
 from worker.journal.records import EvidenceFile
 
 

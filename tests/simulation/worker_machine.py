@@ -19,15 +19,15 @@ from tests.simulation.store import Disk
 from tests.simulation.trace import Trace
 from tests.simulation.wire import CallWatch, Channel, Server
 from tests.simulation.worker_disk import SimDiskSpace, SimEvidence
-from worker.account import AccountLocks
-from worker.checkpoints import CheckpointName
-from worker.gateway_client import GatewayClient
+from worker.account_lock import AccountLocks
+from worker.failpoints import FailpointName
+from worker.gateway.client import GatewayClient
+from worker.gateway.outbox import Outbox
 from worker.journal.journal import Journal
-from worker.monitor import Monitor, MonitorPolicy
-from worker.order_loop import OrderLoop
-from worker.order_run import NoScreenshots, Parts, Policy, WorkerEvent
-from worker.outbox import Outbox
-from worker.scraper import NoScraper
+from worker.orders.loop import OrderLoop
+from worker.orders.monitor import Monitor, MonitorPolicy
+from worker.orders.run import NoScreenshots, Parts, Policy, WorkerEvent
+from worker.sites.scraper import NoScraper
 
 POLICY = Policy(
     order_max_total_yen=20_000,
@@ -40,7 +40,7 @@ MONITOR = MonitorPolicy(interval_seconds=25.0, days=30, payment_alert_seconds=36
 STOP_SECONDS = 7.0
 ASKING = "asking"
 """As a checkpoint: the worker opens a stream for its next lease."""
-_CHECKPOINTS = frozenset(name.value for name in CheckpointName)
+_CHECKPOINTS = frozenset(name.value for name in FailpointName)
 
 
 class SimClock:
@@ -102,7 +102,7 @@ class WorkerMachine:
         self.disk = Disk(chance, trace.count)
         self.wall_offset = 0.0
         self.process: Process | None = None
-        self.at_checkpoint: Callable[[WorkerMachine, str], None] = lambda _worker, _name: None
+        self.at_failpoint: Callable[[WorkerMachine, str], None] = lambda _worker, _name: None
         self.stopped_at: float | None = None
         self.journal_id = ""
         self.current_task = ""
@@ -150,7 +150,7 @@ class WorkerMachine:
             self.stopped_at = self.loop.time()
             self._stopping.set()
 
-    def wish(self, task_id: str) -> None:
+    def reclaim_request(self, task_id: str) -> None:
         """What `order-worker reclaim` does, from a process of its own on the same machine."""
         if self.disk.full or not self.journal_path.exists():
             return
@@ -164,7 +164,7 @@ class WorkerMachine:
 
             try:
                 journal = await Journal.look_into(self.journal_path, clock=SimClock(self), connect=connect)
-                await journal.file_wish(task_id)
+                await journal.file_reclaim_request(task_id)
                 await journal.close()
             except Exception as error:  # noqa: BLE001 -- the person sees it and may try again
                 self._trace(self.name, f"the wish could not be filed: {error}")
@@ -244,10 +244,10 @@ class WorkerMachine:
         self._trace(self.name, "has stopped")
         process.power_off()
 
-    async def _checkpoint(self, name: CheckpointName) -> None:
+    async def _checkpoint(self, name: FailpointName) -> None:
         process = self.process
         assert process is not None
-        self.at_checkpoint(self, name)
+        self.at_failpoint(self, name)
         if process.frozen:
             await asyncio.sleep(0)
         await process.point(f"checkpoint {name}")
@@ -282,7 +282,7 @@ class _Calls(CallWatch):
         if path.endswith(("/RequestSubmitPermit", "/ReclaimOrder")):
             worker._trace(worker.name, f"asks {path.rpartition('/')[2]} {request.task_id}")
         if path.endswith("/LeaseOrders"):
-            worker.at_checkpoint(worker, ASKING)
+            worker.at_failpoint(worker, ASKING)
         self._watch.requested(worker, path, request)
 
     def answered(self, path: str, request: Any, answer: Any, sent: float) -> None:

@@ -13,9 +13,9 @@ import pytest
 from tests.worker.running_shop import RunningShop, running_shop
 from tests.worker.scripted_gateway import ScriptedGateway, serving
 from tests.worker.virtual import LeapingClock, ManualClock
-from worker.checkpoints import Checkpoint, no_checkpoint
+from worker.failpoints import Checkpoint, no_failpoint
 from worker.journal.journal import Journal
-from worker.journal.records import Wish
+from worker.journal.records import ReclaimRequest
 from worker.main import run_worker
 from worker.settings import WorkerSettings
 
@@ -54,7 +54,7 @@ class Bench:
         return json.dumps({"item_url": self.shop.item_url(code)} | fields)
 
     @asynccontextmanager
-    async def worker(self, checkpoint: Checkpoint = no_checkpoint, **settings: Any) -> AsyncIterator[None]:
+    async def worker(self, checkpoint: Checkpoint = no_failpoint, **settings: Any) -> AsyncIterator[None]:
         """A running worker; stopped, and its end awaited, on the way out."""
         stop = asyncio.Event()
         wanted = make_settings(
@@ -95,13 +95,13 @@ class Bench:
         finally:
             await journal.close()
 
-    async def end_of_wish(self, number: int) -> Wish:
+    async def end_of_reclaim_request(self, number: int) -> ReclaimRequest:
         """A wish once it has come to its end."""
         async with asyncio.timeout(20):
             while True:
-                wish = await self.in_journal(lambda journal: journal.wish(number))
-                if wish is not None and not wish.status.is_open:
-                    return wish
+                reclaim_request = await self.in_journal(lambda journal: journal.reclaim_request(number))
+                if reclaim_request is not None and not reclaim_request.status.is_open:
+                    return reclaim_request
                 await asyncio.sleep(0.05)
 
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from worker.sandbox_shop.control_client import ShopControl
-from worker.sandbox_shop.server import serve_shop
-from worker.sandbox_shop.shop import Shop, ShopSettings
+from sandbox_shop.control_client import ShopControl
+from sandbox_shop.server import serve_shop
+from sandbox_shop.shop import Shop, ShopSettings
 
 
 @dataclass

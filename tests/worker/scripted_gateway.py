@@ -12,7 +12,7 @@ from ordergateway.v1 import errors_pb2, orders_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceServicer, add_OrderLeaseServiceServicer_to_server
 
-from worker.wire import to_duration
+from worker.gateway.wire import to_duration
 
 TERMINAL_FOR = {
     orders_pb2.ORDER_STATE_PAID: orders_pb2.TASK_STATUS_SUCCEEDED,

@@ -20,10 +20,10 @@ from ordergateway.v1 import errors_pb2
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from command_line.exits import Exit, epilog
+from common.exit_codes import Exit, epilog
 from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
-from worker.cli import app
+from worker.cli.app import app
 
 WHY = ("--reason", "its worker died")
 COMMAND = str(Path(sys.executable).with_name("order-worker"))
@@ -177,9 +177,9 @@ async def test_a_reclaim_says_who_asked_and_why(bench: Bench) -> None:
     await call(bench, "reclaim", "po-1", *WHY, "--wait", "0", LOGNAME="ann", SUDO_USER="")
     await call(bench, "reclaim", "po-2", *WHY, "--by", "bob on call", "--wait", "0")
     for task_id, who in (("po-1", "ann"), ("po-2", "bob on call")):
-        wish = await bench.in_journal(lambda journal, task_id=task_id: journal.last_wish(task_id))  # type: ignore[misc]
-        assert wish is not None
-        assert (wish.requested_by, wish.reason) == (who, WHY[1])
+        reclaim_request = await bench.in_journal(lambda journal, task_id=task_id: journal.last_reclaim_request(task_id))  # type: ignore[misc]
+        assert reclaim_request is not None
+        assert (reclaim_request.requested_by, reclaim_request.reason) == (who, WHY[1])
 
 
 @pytest.mark.parametrize(

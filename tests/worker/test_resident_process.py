@@ -8,10 +8,10 @@ import psutil
 import pytest
 from ordergateway.v1 import errors_pb2, orders_pb2
 
+from sandbox_shop.orders import Stage
 from tests.worker.conftest import Bench, eventually
 from tests.worker.scripted_gateway import Refusal
-from worker.checkpoints import CheckpointName
-from worker.sandbox_shop.orders import Stage
+from worker.failpoints import FailpointName
 
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
@@ -72,7 +72,7 @@ async def test_a_near_payment_deadline_is_told_once(bench: Bench, caplog: pytest
 async def test_the_worker_opens_no_port(bench: Bench) -> None:
     before = listening()
 
-    async def look(name: CheckpointName) -> None:
+    async def look(name: FailpointName) -> None:
         assert listening() == before
 
     bench.gateway.offer("po-1", bench.intent())
@@ -98,11 +98,11 @@ def listening() -> list[tuple[str, int]]:
     return sorted((c.laddr.ip, c.laddr.port) for c in connections if c.status == psutil.CONN_LISTEN)
 
 
-@pytest.mark.parametrize("at", [CheckpointName.CART_ADDED, CheckpointName.PERMITTED])
-async def test_a_stop_before_the_click_leaves_the_order_to_a_person(bench: Bench, at: CheckpointName) -> None:
+@pytest.mark.parametrize("at", [FailpointName.CART_ADDED, FailpointName.PERMITTED])
+async def test_a_stop_before_the_click_leaves_the_order_to_a_person(bench: Bench, at: FailpointName) -> None:
     reached, go_on = asyncio.Event(), asyncio.Event()
 
-    async def stop_here(name: CheckpointName) -> None:
+    async def stop_here(name: FailpointName) -> None:
         if name is at:
             reached.set()
             await go_on.wait()
@@ -122,8 +122,8 @@ async def test_a_stop_during_the_click_follows_it_to_its_end(bench: Bench) -> No
     bench.gateway.offer("po-1", bench.intent())
     clicking = asyncio.Event()
 
-    async def seen(name: CheckpointName) -> None:
-        if name is CheckpointName.CLICK_RECORDED:
+    async def seen(name: FailpointName) -> None:
+        if name is FailpointName.CLICK_RECORDED:
             clicking.set()
 
     async with bench.worker(seen):
@@ -138,8 +138,8 @@ async def test_a_worker_with_no_site_to_order_on_says_so_and_looks_for_the_gatew
     bench.gateway.script["RenewLease"] = [Refusal(grpc.StatusCode.UNAVAILABLE)]
     async with bench.worker(sandbox_url=""):
         await eventually(lambda: "gateway reached" in caplog.text)
-        number = await bench.in_journal(lambda journal: journal.file_wish("po-404"))
-        assert (await bench.end_of_wish(number)).note.startswith("TASK_NOT_FOUND")
+        number = await bench.in_journal(lambda journal: journal.file_reclaim_request("po-404"))
+        assert (await bench.end_of_reclaim_request(number)).note.startswith("TASK_NOT_FOUND")
     assert "no site can order here" in caplog.text
     assert "the gateway cannot be reached, trying again" in caplog.text
     assert bench.gateway.requests("LeaseOrders") == []
@@ -164,7 +164,7 @@ async def test_a_wish_that_has_to_wait_is_not_tried_without_a_pause(
     bench.gateway.script["ReclaimOrder"] = [active]
     async with bench.worker(**settings):
         await eventually(lambda: "worker started" in caplog.text)
-        number = await bench.in_journal(lambda journal: journal.file_wish("po-404"))
-        await bench.end_of_wish(number)
+        number = await bench.in_journal(lambda journal: journal.file_reclaim_request("po-404"))
+        await bench.end_of_reclaim_request(number)
     first_try, second_try = bench.gateway.moments["ReclaimOrder"]
     assert second_try - first_try > 1.5

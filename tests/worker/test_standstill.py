@@ -17,8 +17,8 @@ from ordergateway.v1 import orders_pb2
 from tests.worker.conftest import Bench, eventually
 from tests.worker.virtual import CountedEntropy, ManualClock
 from worker.journal.journal import Journal
-from worker.journal.records import Happening
-from worker.order_state import OrderState
+from worker.journal.records import JournalEntry
+from worker.orders.state import OrderState
 
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
 
@@ -72,7 +72,7 @@ async def test_with_room_again_orders_are_taken_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "worker")
-    monkeypatch.setattr("worker.order_loop.DISK_DELAY", 0.05)
+    monkeypatch.setattr("worker.orders.loop.DISK_DELAY", 0.05)
     answers = iter(["the journal cannot be written (for the test)"] * 3)
     honest = Journal.why_not_writable
 
@@ -95,7 +95,7 @@ async def test_a_reclaim_waits_while_the_journal_cannot_be_written(
     monkeypatch.setattr(Journal, "why_not_writable", not_now)
     async with bench.worker():
         await eventually(lambda: "no new order is taken" in caplog.text)
-        await bench.in_journal(lambda journal: journal.file_wish("po-1"))
+        await bench.in_journal(lambda journal: journal.file_reclaim_request("po-1"))
     assert bench.gateway.requests("ReclaimOrder") == []
 
 
@@ -104,10 +104,10 @@ async def test_a_report_that_is_on_disk_though_its_commit_failed_is_sent(
 ) -> None:
     honest, failed = Journal.record, list[str]()
 
-    async def written_all_the_same(journal: Journal, task_id: str, happening: Happening) -> int:
-        sequence = await honest(journal, task_id, happening)
-        if happening.state is OrderState.ORDERED and not failed:
-            failed.append(happening.event)
+    async def written_all_the_same(journal: Journal, task_id: str, entry: JournalEntry) -> int:
+        sequence = await honest(journal, task_id, entry)
+        if entry.state is OrderState.ORDERED and not failed:
+            failed.append(entry.event)
             raise sqlite3.OperationalError("disk I/O error")
         return sequence
 
@@ -149,7 +149,7 @@ async def test_the_disk_of_the_journal_is_watched_for_room_too(
     def full_there(folder: Path) -> object:
         return SimpleNamespace(free=0) if folder == apart else honest(folder)
 
-    monkeypatch.setattr("worker.evidence.shutil.disk_usage", full_there)
+    monkeypatch.setattr("worker.evidence.store.shutil.disk_usage", full_there)
     async with bench.worker(trading_db_path=apart / "trading.db"):
         await eventually(lambda: f"no new order is taken: only 0 MiB free in {apart}" in caplog.text)
 
@@ -157,7 +157,7 @@ async def test_the_disk_of_the_journal_is_watched_for_room_too(
 async def test_reports_of_a_former_run_are_taken_up_at_start(bench: Bench) -> None:
     former = await Journal.open(bench.folder / "trading.db", clock=ManualClock(), new_id=CountedEntropy().token)
     await former.take_lease(bench.gateway.lease("po-1", "{}"))
-    await former.record("po-1", Happening("ordered", OrderState.ORDERED, site_order_id="7"))
+    await former.record("po-1", JournalEntry("ordered", OrderState.ORDERED, site_order_id="7"))
     await former.close()
     async with bench.worker():
         await bench.gateway.called("ReportOrder")

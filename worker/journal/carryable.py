@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from worker.clock import utc_text
-from worker.journal.records import Happening, Report
-from worker.wire import MAX_DETAIL, MAX_SITE_ORDER_ID
+from worker.gateway.wire import MAX_DETAIL, MAX_SITE_ORDER_ID
+from worker.journal.records import JournalEntry, Report
 
 MAX_YEN = 2**53 - 1
 MAX_ERROR_CODE = 99_999
@@ -35,19 +35,19 @@ def carryable_number(text: str | None) -> str | None:
     return number if number.isprintable() and 1 <= len(number) <= MAX_SITE_ORDER_ID else None
 
 
-def carryable(happening: Happening) -> Happening:
+def carryable(entry: JournalEntry) -> JournalEntry:
     """The same, with everything left out that a report cannot carry; its detail then says what, and shows it."""
-    given = {name: getattr(happening, name) for name in FACTS}
+    given = {name: getattr(entry, name) for name in FACTS}
     taken: dict[str, Any] = {
-        "site_order_id": carryable_number(happening.site_order_id),
-        "payable_yen": _within(happening.payable_yen, MAX_YEN),
-        "pay_deadline": _moment(happening.pay_deadline),
-        "evidence_ref": _reference(happening.evidence_ref),
-        "error_code": _within(happening.error_code, MAX_ERROR_CODE),
+        "site_order_id": carryable_number(entry.site_order_id),
+        "payable_yen": _within(entry.payable_yen, MAX_YEN),
+        "pay_deadline": _moment(entry.pay_deadline),
+        "evidence_ref": _reference(entry.evidence_ref),
+        "error_code": _within(entry.error_code, MAX_ERROR_CODE),
     }
     left_out = [name for name in FACTS if given[name] is not None and taken[name] is None]
     note = f"a report cannot carry {_described(given, left_out)}" if left_out else ""
-    return replace(happening, **taken, detail=_noted(happening.detail, note))
+    return replace(entry, **taken, detail=_noted(entry.detail, note))
 
 
 def reduced(report: Report, names: Collection[str], why: str) -> Report:

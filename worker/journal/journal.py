@@ -11,6 +11,7 @@ from typing import Any
 from ordergateway.v1 import order_leases_pb2 as pb
 
 from worker.clock import Clock, from_utc_text, utc_text
+from worker.gateway.wire import from_timestamp
 from worker.journal.carryable import carryable
 from worker.journal.database import (
     Connection,
@@ -19,21 +20,20 @@ from worker.journal.database import (
     connect_on_thread,
     make_private_file,
 )
-from worker.journal.figures import Figures, count
 from worker.journal.lock import JournalError, JournalLock
 from worker.journal.records import (
     EvidenceFile,
-    Happening,
+    JournalEntry,
     Order,
     OrderStatus,
     Outcome,
+    ReclaimRequest,
+    ReclaimStatus,
     Report,
     Transition,
-    Wish,
-    WishStatus,
 )
 from worker.journal.rows import append_transition, find_order, first_row, known_order
-from worker.wire import from_timestamp
+from worker.journal.stats import Stats, count
 
 
 class AlreadyRecordedError(Exception):
@@ -196,25 +196,25 @@ class Journal:
 
     # What happens to an order
 
-    async def record(self, task_id: str, happening: Happening) -> int:
+    async def record(self, task_id: str, entry: JournalEntry) -> int:
         """Writes what happened together with its report; returns the report's sequence.
 
         What a report cannot carry is left out, and described in its words.
         """
-        happening = carryable(happening)
+        entry = carryable(entry)
         now = utc_text(self._clock.now())
 
         async def work(connection: Connection) -> int:
             before = await known_order(connection, task_id)
-            status = happening.status if before.status is OrderStatus.OPEN else before.status
-            deadline = None if happening.pay_deadline is None else utc_text(happening.pay_deadline)
+            status = entry.status if before.status is OrderStatus.OPEN else before.status
+            deadline = None if entry.pay_deadline is None else utc_text(entry.pay_deadline)
             facts = (
-                happening.site_order_id,
-                happening.payable_yen,
+                entry.site_order_id,
+                entry.payable_yen,
                 deadline,
-                happening.evidence_ref,
-                happening.detail,
-                happening.error_code,
+                entry.evidence_ref,
+                entry.detail,
+                entry.error_code,
             )
             await connection.execute(
                 "UPDATE orders SET state = ?, status = ?, site_order_id = coalesce(?, site_order_id),"
@@ -222,18 +222,16 @@ class Journal:
                 " evidence_ref = coalesce(?, evidence_ref), detail = coalesce(nullif(?, ''), detail),"
                 " error_code = coalesce(?, error_code), updated_at = ?,"
                 " ended_at = CASE WHEN ? = 'open' THEN NULL ELSE coalesce(ended_at, ?) END WHERE task_id = ?",
-                (happening.state, status, *facts, now, status, now, task_id),
+                (entry.state, status, *facts, now, status, now, task_id),
             )
             order = await known_order(connection, task_id)
-            await append_transition(
-                connection, now, before, order, happening.event, happening.evidence_ref, happening.detail
-            )
-            terminal = None if happening.status is OrderStatus.OPEN else happening.status
+            await append_transition(connection, now, before, order, entry.event, entry.evidence_ref, entry.detail)
+            terminal = None if entry.status is OrderStatus.OPEN else entry.status
             cursor = await connection.execute(
                 "INSERT INTO outbox (task_id, lease_token, state, site_order_id, payable_yen, pay_deadline,"
                 " evidence_ref, detail, error_code, terminal_status, created_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (task_id, order.lease_token, happening.state, *facts, terminal, now),
+                (task_id, order.lease_token, entry.state, *facts, terminal, now),
             )
             return cursor.lastrowid or 0
 
@@ -339,7 +337,7 @@ class Journal:
         rows = await self._database.rows("SELECT * FROM evidence WHERE task_id = ? ORDER BY path", (task_id,))
         return [EvidenceFile(row["path"], row["evidence_ref"], row["sha256"], row["bytes"]) for row in rows]
 
-    async def figures(self) -> Figures:
+    async def stats(self) -> Stats:
         """How much there is, for whoever watches the worker."""
         return await count(self._database)
 
@@ -359,7 +357,7 @@ class Journal:
         )
         return None if row is None else Report.from_row(row)
 
-    async def settle_report(self, sequence: int, outcome: Outcome, answer: str) -> None:
+    async def acknowledge_report(self, sequence: int, outcome: Outcome, answer: str) -> None:
         """Notes what the gateway made of a report; it is not sent again."""
         await self._statement(
             "UPDATE outbox SET settled_at = ?, outcome = ?, answer = ? WHERE sequence = ? AND settled_at IS NULL",
@@ -373,18 +371,18 @@ class Journal:
 
     # Wishes to reclaim
 
-    async def file_wish(self, task_id: str, *, requested_by: str = "", reason: str = "") -> int:
+    async def file_reclaim_request(self, task_id: str, *, requested_by: str = "", reason: str = "") -> int:
         """Files a wish, or answers the open one for the same task; returns its number."""
         now = utc_text(self._clock.now())
 
         async def work(connection: Connection) -> int:
-            open_wish = await first_row(
+            open_reclaim_request = await first_row(
                 connection,
                 "SELECT id FROM reclaim_wishes WHERE task_id = ? AND status IN ('waiting', 'taken')",
                 (task_id,),
             )
-            if open_wish:
-                return int(open_wish["id"])
+            if open_reclaim_request:
+                return int(open_reclaim_request["id"])
             cursor = await connection.execute(
                 "INSERT INTO reclaim_wishes (task_id, filed_at, status, updated_at, requested_by, reason)"
                 " VALUES (?, ?, 'waiting', ?, ?, ?)",
@@ -394,31 +392,31 @@ class Journal:
 
         return await self._database.write(work)
 
-    async def wish(self, number: int) -> Wish | None:
+    async def reclaim_request(self, number: int) -> ReclaimRequest | None:
         """A wish."""
         row = await self._database.row("SELECT * FROM reclaim_wishes WHERE id = ?", (number,))
-        return None if row is None else Wish.from_row(row)
+        return None if row is None else ReclaimRequest.from_row(row)
 
-    async def last_wish(self, task_id: str) -> Wish | None:
+    async def last_reclaim_request(self, task_id: str) -> ReclaimRequest | None:
         """The newest wish for a task."""
         row = await self._database.row(
             "SELECT * FROM reclaim_wishes WHERE task_id = ? ORDER BY id DESC LIMIT 1", (task_id,)
         )
-        return None if row is None else Wish.from_row(row)
+        return None if row is None else ReclaimRequest.from_row(row)
 
-    async def next_wish(self) -> Wish | None:
+    async def next_reclaim_request(self) -> ReclaimRequest | None:
         """The oldest wish that waits."""
         row = await self._database.row("SELECT * FROM reclaim_wishes WHERE status = 'waiting' ORDER BY id LIMIT 1")
-        return None if row is None else Wish.from_row(row)
+        return None if row is None else ReclaimRequest.from_row(row)
 
-    async def move_wish(self, number: int, status: WishStatus, note: str) -> None:
+    async def move_reclaim_request(self, number: int, status: ReclaimStatus, note: str) -> None:
         """Notes where a wish stands."""
         await self._statement(
             "UPDATE reclaim_wishes SET status = ?, note = ?, updated_at = ? WHERE id = ?",
             (status, note[:1000], utc_text(self._clock.now()), number),
         )
 
-    async def interrupt_taken_wishes(self) -> None:
+    async def interrupt_taken_reclaim_requests(self) -> None:
         """At start, and after a turn that failed: a wish in nobody's hand is over; whoever filed it decides again."""
         await self._statement(
             "UPDATE reclaim_wishes SET status = 'interrupted', note = ?, updated_at = ? WHERE status = 'taken'",

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from worker.clock import from_utc_text
-from worker.order_state import OrderState
+from worker.orders.state import OrderState
 
 
 class OrderStatus(StrEnum):
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"
 
 
-class WishStatus(StrEnum):
+class ReclaimStatus(StrEnum):
     """Where a wish to reclaim stands; the last three are its end."""
 
     WAITING = "waiting"
@@ -38,7 +38,7 @@ class WishStatus(StrEnum):
     @property
     def is_open(self) -> bool:
         """True before its end."""
-        return self in (WishStatus.WAITING, WishStatus.TAKEN)
+        return self in (ReclaimStatus.WAITING, ReclaimStatus.TAKEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class JournalEntry:
     """Something that happened to an order and is told to the gateway. None: not known, or as before.
 
     `status` other than OPEN ends the task. `event` names it in the journal's history.
@@ -169,23 +169,23 @@ class EvidenceFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ReclaimRequest:
     """A person's wish that a stale task be taken again, and why; `note` says what came of it so far."""
 
     id: int
     task_id: str
-    status: WishStatus
+    status: ReclaimStatus
     note: str
     requested_by: str
     reason: str
 
     @classmethod
-    def from_row(cls, row: sqlite3.Row) -> "Wish":
+    def from_row(cls, row: sqlite3.Row) -> "ReclaimRequest":
         """Reads a row of `reclaim_wishes`."""
         return cls(
             id=row["id"],
             task_id=row["task_id"],
-            status=WishStatus(row["status"]),
+            status=ReclaimStatus(row["status"]),
             note=row["note"],
             requested_by=row["requested_by"],
             reason=row["reason"],

@@ -9,11 +9,11 @@ from connectrpc.server import ConnectASGIApplication
 from ordergateway.v1 import account_queries_connect, catalog_connect, operations_connect, orders_connect
 from starlette.types import ASGIApp
 
-from gateway.api.admission import Admission
+from gateway.api.auth.admission import Admission
 from gateway.api.call import Method, methods_of
 from gateway.api.connect.codecs import BinaryCodec, StrictJsonCodec
-from gateway.api.connect.door import Door, call_now
 from gateway.api.connect.errors import ToldASGIApplication
+from gateway.api.connect.interceptor import ConnectInterceptor, call_now
 from gateway.api.connect.prepared import PreparedGzip, Preparing
 from gateway.api.services import Services
 
@@ -52,7 +52,7 @@ def connect_apps(services: Services, admission: Admission, max_message_bytes: in
         served: Any = type(application.__name__, (ToldASGIApplication, application), {})
         apps[f"/{descriptor.full_name}"] = served(
             adapter,
-            interceptors=[Door(admission)],
+            interceptors=[ConnectInterceptor(admission)],
             read_max_bytes=max_message_bytes,
             codecs=codecs,
             compressions=[PreparedGzip()],

@@ -9,7 +9,7 @@ from connectrpc.codec import Codec
 from connectrpc.compression.gzip import GzipCompression
 from google.protobuf.message import Message
 
-from gateway.api.large import LARGE_BYTES, off_the_loop
+from gateway.api.offload import LARGE_BYTES, off_the_loop
 
 _LEVEL: Final = 1
 """A page shrinks to about the same as at higher levels, in a fifth of the time."""

@@ -13,9 +13,9 @@ from grpc_health.v1.health import SERVICE_NAME as HEALTH
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
-from gateway.api.admission import Admission
+from gateway.api.auth.admission import Admission
 from gateway.api.call import methods_of
-from gateway.api.grpc.guard import REFLECTION_METHOD, Guard
+from gateway.api.grpc.handlers import REFLECTION_METHOD, GrpcHandlers
 from gateway.api.grpc.renewal import HANDSHAKE_SECONDS, GrpcCertificate
 from gateway.api.services import Services
 
@@ -79,7 +79,7 @@ class GrpcServer:
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self._guard = Guard(admission)
+        self._guard = GrpcHandlers(admission)
         self._server = grpc.aio.server(options=(*_OPTIONS, *limits.options()), interceptors=interceptors)
         self._health = health_aio.HealthServicer()
         self._tls: GrpcCertificate | None = None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
-from gateway.api.admission import Admission
+from gateway.api.auth.admission import Admission
 from gateway.api.connect.app import connect_apps
 from gateway.api.http.app import HttpApp
 from gateway.api.rest.app import rest_app

@@ -13,8 +13,8 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from gateway.api.admission import Admission
-from gateway.api.auth import sole_authorization
+from gateway.api.auth.admission import Admission
+from gateway.api.auth.authenticator import sole_authorization
 from gateway.api.rest.envelope import failure, problem
 from gateway.api.rest.route import MIRRORS
 from gateway.domain.json_writing import dump

@@ -5,15 +5,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from gateway.api.admission import Admission
 from gateway.api.answers import accepted
-from gateway.api.requests import command
+from gateway.api.auth.admission import Admission
+from gateway.api.codec.requests import command
 from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
 from gateway.api.rest.long_poll import LongPoll
 from gateway.api.rest.parameters import DEFAULT_WAIT, MaybeWorkerId, TaskIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of
+from gateway.dispatch.order_leases import OrderDispatcher
 from gateway.domain import fields
 from gateway.domain.models import Holder, LeaseRequest, NewReport, Policy, Via
 from gateway.domain.refusals import invalid
@@ -22,13 +23,12 @@ from gateway.orders.hold import renew
 from gateway.orders.lease import reclaim
 from gateway.orders.report import report
 from gateway.store.port import Store
-from gateway.waiting.lease_desk import LeaseDesk
 
 _SERVICE = "ordergateway.v1.OrderLeaseService"
 
 
 def lease_routes(
-    store: Store, desk: LeaseDesk, admission: Admission, policy: Policy, new_token: Callable[[], str]
+    store: Store, dispatcher: OrderDispatcher, admission: Admission, policy: Policy, new_token: Callable[[], str]
 ) -> APIRouter:
     """Make the routes."""
     router = APIRouter(prefix="/api/orders", route_class=FacadeRoute, tags=["order leases"])
@@ -64,7 +64,7 @@ def lease_routes(
         wanted = lease_request(request, worker_id, sites)
         seconds = min(wait, policy.longest_wait.total_seconds())
         return LongPoll(
-            lambda gone: desk.wait_for_lease(wanted, seconds, gone),
+            lambda gone: dispatcher.wait_for_lease(wanted, seconds, gone),
             convert.lease_json,
             admission,
             "GET /api/orders/lease",

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.api.admission import Admission
+from gateway.api.auth.admission import Admission
 from gateway.api.rest.envelope import failure, success
 
 L_co = TypeVar("L_co", covariant=True)
@@ -29,7 +29,7 @@ class Handover(Protocol[L_co]):
         """The lease."""
         ...
 
-    def done(self) -> None:
+    def mark_delivered(self) -> None:
         """Say that the transport has it."""
         ...
 
@@ -75,7 +75,7 @@ class LongPoll(Response):
                 await _settled()
                 if gone.done():
                     return
-                handover.done()
+                handover.mark_delivered()
             await answer(scope, receive, send)
 
 

@@ -5,9 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from gateway.api.admission import Admission
+from gateway.account_queries.read import get_query, slice_queries
+from gateway.account_queries.result import Observer, report_result
+from gateway.account_queries.submit import submit_query
 from gateway.api.answers import accepted
-from gateway.api.query_requests import DEFAULT_SITE, query_error
+from gateway.api.auth.admission import Admission
+from gateway.api.codec.query_requests import DEFAULT_SITE, query_error
 from gateway.api.rest import query_convert, query_models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
@@ -15,8 +18,9 @@ from gateway.api.rest.long_poll import LongPoll
 from gateway.api.rest.parameters import DEFAULT_WAIT, Limit, Offset, QueryIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
 from gateway.api.rest.slices import answer_page
+from gateway.dispatch.query_leases import QueryDispatcher
 from gateway.domain import fields
-from gateway.domain.queries import (
+from gateway.domain.account_queries import (
     QueryKind,
     QueryLeaseRequest,
     QueryOutcome,
@@ -25,11 +29,7 @@ from gateway.domain.queries import (
     QuerySubmission,
 )
 from gateway.domain.refusals import invalid
-from gateway.queries.read import get_query, slice_queries
-from gateway.queries.result import Observer, report_result
-from gateway.queries.submit import submit_query
 from gateway.store.port import Store
-from gateway.waiting.query_desk import QueryDesk
 
 _UPSTREAM = "ordergateway.v1.AccountQueryService"
 _WORKER = "ordergateway.v1.QueryLeaseService"
@@ -88,7 +88,7 @@ def query_routes(store: Store, policy: QueryPolicy, new_query_id: Callable[[], s
 
 
 def query_lease_routes(
-    store: Store, desk: QueryDesk, admission: Admission, policy: QueryPolicy, on_success: Observer
+    store: Store, dispatcher: QueryDispatcher, admission: Admission, policy: QueryPolicy, on_success: Observer
 ) -> APIRouter:
     """Make the worker's routes."""
     router = APIRouter(prefix="/api/account/queries", route_class=FacadeRoute, tags=["query leases"])
@@ -112,7 +112,7 @@ def query_lease_routes(
         )
         seconds = min(wait, policy.longest_wait.total_seconds())
         return LongPoll(
-            lambda gone: desk.wait_for_lease(wanted, seconds, gone),
+            lambda gone: dispatcher.wait_for_lease(wanted, seconds, gone),
             query_convert.query_lease_json,
             admission,
             "GET /api/account/queries/lease",

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from gateway.domain.account_queries import Query, QueryLease, QuerySubmitted
 from gateway.domain.catalog import CatalogOrder, Discrepancy
 from gateway.domain.json_writing import JsonText
-from gateway.domain.queries import Query, QueryLease, QuerySubmitted
 
 
 def query_json(query: Query, result_json: str | None = None) -> dict[str, Any]:

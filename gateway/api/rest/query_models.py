@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.api.rest.models import StrictBody, Time, WorkerId
+from gateway.domain.account_queries import QueryKind, QueryStatus
 from gateway.domain.catalog import DiscrepancyKind
-from gateway.domain.queries import QueryKind, QueryStatus
 from gateway.domain.states import OrderState
 
 QueryId = Annotated[

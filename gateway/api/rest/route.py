@@ -9,10 +9,10 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 
-from gateway.api.admission import Admission
-from gateway.api.auth import sole_authorization
+from gateway.api.auth.admission import Admission
+from gateway.api.auth.authenticator import sole_authorization
 from gateway.api.call import Call
-from gateway.api.large import checked
+from gateway.api.offload import checked
 from gateway.api.rest.envelope import ProblemError, failure, problem
 from gateway.domain.json_text import JsonSyntaxError, JsonTextError, Member, parse_members
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid

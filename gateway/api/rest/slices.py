@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from starlette.responses import Response
 
-from gateway.api.large import off_the_loop
+from gateway.api.offload import off_the_loop
 from gateway.api.rest.envelope import success
 
 T = TypeVar("T")

@@ -5,28 +5,29 @@ from contextlib import aclosing
 
 from ordergateway.v1 import account_queries_pb2
 
-from gateway.api import query_convert, query_requests
+from gateway.account_queries.read import get_query, list_queries
+from gateway.account_queries.submit import submit_query
+from gateway.account_queries.topics import topic_of_query
 from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
-from gateway.api.large import checked
-from gateway.api.requests import make_page_token, page_token
+from gateway.api.codec import query_messages as query_convert
+from gateway.api.codec import query_requests
+from gateway.api.codec.requests import make_page_token, page_token
+from gateway.api.offload import checked
+from gateway.dispatch.notifier import Notifier
+from gateway.dispatch.stream import Heartbeat
+from gateway.dispatch.watch import watch
 from gateway.domain import fields
-from gateway.domain.queries import QueryPolicy
-from gateway.queries.read import get_query, list_queries
-from gateway.queries.submit import submit_query
-from gateway.queries.topics import topic_of_query
+from gateway.domain.account_queries import QueryPolicy
 from gateway.store.port import Store
-from gateway.waiting.hub import Hub
-from gateway.waiting.stream import Heartbeat
-from gateway.waiting.watch import watch
 
 
 class AccountQueryService:
     """The methods of the service, free of any transport."""
 
-    def __init__(self, store: Store, hub: Hub, policy: QueryPolicy, new_query_id: Callable[[], str]) -> None:
+    def __init__(self, store: Store, notifier: Notifier, policy: QueryPolicy, new_query_id: Callable[[], str]) -> None:
         self._store = store
-        self._hub = hub
+        self._notifier = notifier
         self._policy = policy
         self._new_query_id = new_query_id
 
@@ -74,7 +75,9 @@ class AccountQueryService:
     ) -> AsyncIterator[account_queries_pb2.WatchQueryResponse]:
         """Follow one query until it ends."""
         query_id = fields.key("query_id", request.query_id)
-        async with aclosing(watch(self._store, self._hub, topic_of_query(query_id), get_query, query_id)) as changes:
+        async with aclosing(
+            watch(self._store, self._notifier, topic_of_query(query_id), get_query, query_id)
+        ) as changes:
             async for change in changes:
                 if isinstance(change, Heartbeat):
                     yield account_queries_pb2.WatchQueryResponse(heartbeat=heartbeat())

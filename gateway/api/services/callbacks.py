@@ -4,10 +4,10 @@ from typing import Final
 
 from ordergateway.v1 import operations_pb2
 
-from gateway.api import requests
 from gateway.api.answers import accepted
 from gateway.api.call import Call
-from gateway.api.convert import timestamp
+from gateway.api.codec import requests
+from gateway.api.codec.messages import timestamp
 from gateway.callbacks.manage import list_callbacks, replay, send_test
 from gateway.domain import fields
 from gateway.domain.callbacks import Callback, CallbackStatus

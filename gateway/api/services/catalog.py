@@ -3,9 +3,9 @@
 from ordergateway.v1 import catalog_pb2
 
 from gateway.api.call import Call
-from gateway.api.convert import order_state_to, timestamp
-from gateway.api.query_convert import query_status_to
-from gateway.api.requests import make_page_token, page_token
+from gateway.api.codec.messages import order_state_to, timestamp
+from gateway.api.codec.query_messages import query_status_to
+from gateway.api.codec.requests import make_page_token, page_token
 from gateway.catalog.read import list_catalog
 from gateway.catalog.reconcile import list_discrepancies
 from gateway.catalog.rounds import Rounds

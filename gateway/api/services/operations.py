@@ -6,20 +6,22 @@ from collections.abc import Awaitable, Callable
 
 from ordergateway.v1 import operations_pb2
 
-from gateway.api import convert, operation_convert, operation_requests, requests
 from gateway.api.answers import accepted, converted
 from gateway.api.call import Call
+from gateway.api.codec import messages as convert
+from gateway.api.codec import operation_messages as operation_convert
+from gateway.api.codec import operation_requests, requests
 from gateway.api.health import HealthCheck
 from gateway.api.services.callbacks import CallbackOperations
 from gateway.domain import fields
 from gateway.domain.models import Actor, Pause, Policy
 from gateway.domain.operations import BackupFacts
 from gateway.domain.refusals import Refusal
+from gateway.operations.actions import expire_now, requeue, resolve, withdraw
 from gateway.operations.alerts import answer_alert, list_alerts
-from gateway.operations.decide import expire_now, requeue, resolve, withdraw
 from gateway.operations.decisions import list_decisions
-from gateway.operations.dispatch import forget_worker, pause, resume
 from gateway.operations.history import list_events
+from gateway.operations.pause import forget_worker, pause, resume
 from gateway.operations.problems import record_backup
 from gateway.orders.read import workers_seen
 from gateway.store.port import Store, StoreUnavailableError

@@ -5,9 +5,12 @@ from contextlib import aclosing
 
 from ordergateway.v1 import order_leases_pb2
 
-from gateway.api import convert, requests
 from gateway.api.answers import accepted, heartbeat
 from gateway.api.call import Call
+from gateway.api.codec import messages as convert
+from gateway.api.codec import requests
+from gateway.dispatch.order_leases import OrderDispatcher
+from gateway.dispatch.stream import Heartbeat
 from gateway.domain import fields
 from gateway.domain.models import Policy
 from gateway.orders.hold import renew
@@ -15,16 +18,14 @@ from gateway.orders.lease import reclaim
 from gateway.orders.permit import request_permit
 from gateway.orders.report import report
 from gateway.store.port import Store
-from gateway.waiting.lease_desk import LeaseDesk
-from gateway.waiting.stream import Heartbeat
 
 
 class OrderLeaseService:
     """The methods of the service, free of any transport."""
 
-    def __init__(self, store: Store, desk: LeaseDesk, policy: Policy, new_token: Callable[[], str]) -> None:
+    def __init__(self, store: Store, dispatcher: OrderDispatcher, policy: Policy, new_token: Callable[[], str]) -> None:
         self._store = store
-        self._desk = desk
+        self._dispatcher = dispatcher
         self._policy = policy
         self._new_token = new_token
 
@@ -34,7 +35,7 @@ class OrderLeaseService:
         """Wait for an order."""
         wanted = requests.lease_request(request, self._policy, call.identity.name)
         wait = requests.wait_of(request, self._policy)
-        async with aclosing(self._desk.stream(wanted, wait.total_seconds())) as events:
+        async with aclosing(self._dispatcher.stream(wanted, wait.total_seconds())) as events:
             async for event in events:
                 if isinstance(event, Heartbeat):
                     yield order_leases_pb2.LeaseOrdersResponse(heartbeat=heartbeat())

@@ -5,28 +5,29 @@ from contextlib import aclosing
 
 from ordergateway.v1 import orders_pb2
 
-from gateway.api import convert, requests
 from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
-from gateway.api.large import checked
+from gateway.api.codec import messages as convert
+from gateway.api.codec import requests
+from gateway.api.offload import checked
 from gateway.api.submission import file_order
+from gateway.dispatch.notifier import Notifier
+from gateway.dispatch.stream import Heartbeat
+from gateway.dispatch.watch import watch
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy
 from gateway.orders.history import topic_of
 from gateway.orders.read import get_task, list_tasks
 from gateway.orders.submit import cancel
 from gateway.store.port import Store
-from gateway.waiting.hub import Hub
-from gateway.waiting.stream import Heartbeat
-from gateway.waiting.watch import watch
 
 
 class OrderService:
     """The methods of the service, free of any transport."""
 
-    def __init__(self, store: Store, hub: Hub, policy: Policy, new_task_id: Callable[[], str]) -> None:
+    def __init__(self, store: Store, notifier: Notifier, policy: Policy, new_task_id: Callable[[], str]) -> None:
         self._store = store
-        self._hub = hub
+        self._notifier = notifier
         self._policy = policy
         self._new_task_id = new_task_id
 
@@ -69,7 +70,7 @@ class OrderService:
     ) -> AsyncIterator[orders_pb2.WatchOrderResponse]:
         """Follow one task until it ends."""
         task_id = fields.key("task_id", request.task_id)
-        async with aclosing(watch(self._store, self._hub, topic_of(task_id), get_task, task_id)) as changes:
+        async with aclosing(watch(self._store, self._notifier, topic_of(task_id), get_task, task_id)) as changes:
             async for change in changes:
                 if isinstance(change, Heartbeat):
                     yield orders_pb2.WatchOrderResponse(heartbeat=heartbeat())

@@ -5,23 +5,24 @@ from contextlib import aclosing
 
 from ordergateway.v1 import query_leases_pb2
 
-from gateway.api import query_convert, query_requests
+from gateway.account_queries.result import Observer, report_result
 from gateway.api.answers import accepted, heartbeat
 from gateway.api.call import Call
-from gateway.api.large import checked
-from gateway.domain.queries import QueryPolicy
-from gateway.queries.result import Observer, report_result
+from gateway.api.codec import query_messages as query_convert
+from gateway.api.codec import query_requests
+from gateway.api.offload import checked
+from gateway.dispatch.query_leases import QueryDispatcher
+from gateway.dispatch.stream import Heartbeat
+from gateway.domain.account_queries import QueryPolicy
 from gateway.store.port import Store
-from gateway.waiting.query_desk import QueryDesk
-from gateway.waiting.stream import Heartbeat
 
 
 class QueryLeaseService:
     """The methods of the service, free of any transport. `on_success` sees every result as it is taken."""
 
-    def __init__(self, store: Store, desk: QueryDesk, policy: QueryPolicy, on_success: Observer) -> None:
+    def __init__(self, store: Store, dispatcher: QueryDispatcher, policy: QueryPolicy, on_success: Observer) -> None:
         self._store = store
-        self._desk = desk
+        self._dispatcher = dispatcher
         self._policy = policy
         self._on_success = on_success
 
@@ -31,7 +32,7 @@ class QueryLeaseService:
         """Wait for a query."""
         wanted = query_requests.query_lease_request(request, self._policy)
         wait = query_requests.query_wait(request, self._policy)
-        async with aclosing(self._desk.stream(wanted, wait.total_seconds())) as events:
+        async with aclosing(self._dispatcher.stream(wanted, wait.total_seconds())) as events:
             async for event in events:
                 if isinstance(event, Heartbeat):
                     yield query_leases_pb2.LeaseQueriesResponse(heartbeat=heartbeat())

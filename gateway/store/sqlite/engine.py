@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from gateway.domain.moment import Clock, Moment
-from gateway.store.port import Follower, Transaction
+from gateway.domain.instant import Clock, Instant
+from gateway.store.port import PreCommitHook, Transaction
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.damage import check_log, check_pages
 from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, primary_code, unavailable, unusable
@@ -92,18 +92,18 @@ class SqliteStore:
         self._reading: list[sqlite3.Connection] = []
 
     async def write(
-        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run an operation in the next group and return its result once it is on disk."""
         result: T = await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
         return result
 
-    def follow(self, topic: str, follower: Follower) -> None:
-        """Let `follower` run at the end of every transaction that hints at `topic`."""
-        self._writer.follow(topic, follower)
+    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
+        """Let `hook` run at the end of every transaction that hints at `topic`."""
+        self._writer.add_pre_commit_hook(topic, hook)
 
     async def read(
-        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run an operation that only reads, on a snapshot of what is committed."""
         work = functools.partial(self._read, lambda tx, now: operation(tx, now, *args, **kwargs))
@@ -119,7 +119,7 @@ class SqliteStore:
         await self._writer.close()
         self._database.lock.close()
 
-    def _read(self, run: Callable[[Transaction, Moment], T]) -> T:
+    def _read(self, run: Callable[[Transaction, Instant], T]) -> T:
         try:
             connection: sqlite3.Connection | None = getattr(self._per_thread, "connection", None)
             if connection is None:

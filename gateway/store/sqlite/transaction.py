@@ -8,14 +8,14 @@ from gateway.store.port import Row, Value
 
 
 class SqliteTransaction:
-    """Runs named SQL on one connection and puts hints into `hints`. Lives as long as one transaction at most."""
+    """Runs named SQL on one connection and puts hints into `notified`. Lives as long as one transaction at most."""
 
-    __slots__ = ("_connection", "_statements", "hints")
+    __slots__ = ("_connection", "_statements", "notified")
 
-    def __init__(self, connection: sqlite3.Connection, hints: set[str] | None = None) -> None:
+    def __init__(self, connection: sqlite3.Connection, notified: set[str] | None = None) -> None:
         self._connection = connection
         self._statements = statements()
-        self.hints = set() if hints is None else hints
+        self.notified = set() if notified is None else notified
 
     def one(self, name: str, /, **parameters: Value) -> Row | None:
         """Run a named query and return its first row, or None."""
@@ -32,6 +32,6 @@ class SqliteTransaction:
         """Run a named statement and return how many rows it changed."""
         return self._connection.execute(self._statements[name], parameters).rowcount
 
-    def hint(self, topic: str) -> None:
+    def notify(self, topic: str) -> None:
         """Wake those who wait for `topic` once this is committed."""
-        self.hints.add(topic)
+        self.notified.add(topic)

@@ -23,8 +23,8 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.domain.moment import Clock, Moment
-from gateway.store.port import Follower, StoreUnavailableError, Transaction
+from gateway.domain.instant import Clock, Instant
+from gateway.store.port import PreCommitHook, StoreUnavailableError, Transaction
 from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, is_undone, primary_code, unavailable
 from gateway.store.sqlite.transaction import SqliteTransaction
 
@@ -52,7 +52,7 @@ def ignore_commit(_operations: int, _seconds: float) -> None:
 
 @dataclass(slots=True)
 class _Job:
-    run: Callable[[Transaction, Moment], Any]
+    run: Callable[[Transaction, Instant], Any]
     future: asyncio.Future[Any]
     result: Any = None
     error: BaseException | None = None
@@ -60,8 +60,8 @@ class _Job:
 
 @dataclass(slots=True)
 class _Outcome:
-    now: Moment
-    hints: set[str] = field(default_factory=set)
+    now: Instant
+    notified: set[str] = field(default_factory=set)
     afterwards: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -94,13 +94,13 @@ class GroupWriter:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._pending: deque[_Job] = deque()
-        self._followers: dict[str, Follower] = {}
+        self._pre_commit_hooks: dict[str, PreCommitHook] = {}
         self._busy = False
         self._stopped = False
         self._drained = asyncio.Event()
         self._drained.set()
 
-    def submit(self, run: Callable[[Transaction, Moment], Any]) -> asyncio.Future[Any]:
+    def submit(self, run: Callable[[Transaction, Instant], Any]) -> asyncio.Future[Any]:
         """Queue an operation. Its future is done after the commit."""
         if self._stopped:
             raise StoreUnavailableError("the database is closed")
@@ -113,9 +113,9 @@ class GroupWriter:
             Context().run(self._gather_next)
         return job.future
 
-    def follow(self, topic: str, follower: Follower) -> None:
-        """Run `follower` in every group that hints at `topic`; what it returns is called after the commit."""
-        self._followers[topic] = follower
+    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
+        """Run `hook` in every group that hints at `topic`; what it returns is called after the commit."""
+        self._pre_commit_hooks[topic] = hook
 
     async def close(self) -> None:
         """Run what is queued, then close the connection."""
@@ -163,7 +163,7 @@ class GroupWriter:
                     self._roll_back()
                     self._connection.execute("BEGIN IMMEDIATE")
                     outcome = self._run_apart(group, outcome.now)
-                self._run_followers(outcome)
+                self._run_pre_commit_hooks(outcome)
             except sqlite3.Error as failure:
                 error = failure
         if error is None:
@@ -195,8 +195,8 @@ class GroupWriter:
         try:
             for callback in outcome.afterwards:
                 callback()
-            if outcome.hints:
-                self._publish(outcome.hints)
+            if outcome.notified:
+                self._publish(outcome.notified)
         except Exception:  # noqa: BLE001 - whatever it was, it is logged
             _log.exception("those who wait for a change could not be told")
 
@@ -237,7 +237,7 @@ class GroupWriter:
 
     def _run_plainly(self, group: list[_Job], outcome: _Outcome) -> bool:
         """Run the group without savepoints, which cost as much as a statement each; False if an operation raised."""
-        transaction = SqliteTransaction(self._connection, outcome.hints)
+        transaction = SqliteTransaction(self._connection, outcome.notified)
         try:
             for job in group:
                 job.result = job.run(transaction, outcome.now)
@@ -249,29 +249,29 @@ class GroupWriter:
             return False
         return True
 
-    def _run_apart(self, group: list[_Job], now: Moment) -> _Outcome:
+    def _run_apart(self, group: list[_Job], now: Instant) -> _Outcome:
         """Run the group with a savepoint around each operation, so that one that raises does not disturb the rest."""
         outcome = _Outcome(now)
         for job in group:
             job.result, job.error = self._run_in_savepoint(job.run, outcome)
         return outcome
 
-    def _run_followers(self, outcome: _Outcome) -> None:
-        due = {follower: None for topic, follower in self._followers.items() if topic in outcome.hints}
-        for follower in due:
-            callback, error = self._run_in_savepoint(follower, outcome)
+    def _run_pre_commit_hooks(self, outcome: _Outcome) -> None:
+        due = {hook: None for topic, hook in self._pre_commit_hooks.items() if topic in outcome.notified}
+        for hook in due:
+            callback, error = self._run_in_savepoint(hook, outcome)
             if error is not None:
                 _log.error("what follows a change failed", exc_info=error)
             elif callback is not None:
                 outcome.afterwards.append(callback)
 
     def _run_in_savepoint(
-        self, run: Callable[[Transaction, Moment], Any], outcome: _Outcome
+        self, run: Callable[[Transaction, Instant], Any], outcome: _Outcome
     ) -> tuple[Any, Exception | None]:
-        hints: set[str] = set()
+        notified: set[str] = set()
         self._connection.execute("SAVEPOINT operation")
         try:
-            result = run(SqliteTransaction(self._connection, hints), outcome.now)
+            result = run(SqliteTransaction(self._connection, notified), outcome.now)
         except Exception as error:
             if isinstance(error, sqlite3.Error) and primary_code(error) in WHOLE_GROUP_FAILS:
                 raise
@@ -279,7 +279,7 @@ class GroupWriter:
             self._connection.execute("RELEASE operation")
             return None, error
         self._connection.execute("RELEASE operation")
-        outcome.hints |= hints
+        outcome.notified |= notified
         return result, None
 
     def _roll_back(self) -> None:

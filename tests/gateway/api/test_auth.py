@@ -12,8 +12,8 @@ from google.protobuf.descriptor_pool import Default
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from gateway.api.access import ACCESS
-from gateway.api.auth import EVERY_ROLE, OPEN, Authenticator, Role
+from gateway.api.auth.access import ACCESS
+from gateway.api.auth.authenticator import EVERY_ROLE, OPEN, Authenticator, Role
 from gateway.domain.refusals import Reason, RefusedError
 from gateway.settings import Settings
 from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError, connected, heartbeat_of, told

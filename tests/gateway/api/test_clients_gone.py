@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from gateway.dispatch.stream import HEARTBEAT_SECONDS
 from gateway.domain.states import TaskStatus
-from gateway.waiting.stream import HEARTBEAT_SECONDS
 from tests.gateway.support.core import Core, task_count
 from tests.gateway.support.grpc_api import GrpcApi, connected, heartbeat_of
 from tests.gateway.support.grpc_core import GrpcCore, grpc_core
@@ -33,7 +33,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 async def nobody_waits(core: Core) -> None:
-    await until(lambda: not core.desk._lines)
+    await until(lambda: not core.dispatcher._lines)
 
 
 async def nothing_was_leased(core: Core) -> None:
@@ -92,7 +92,7 @@ async def waiting_client(port: int) -> AsyncIterator[asyncio.subprocess.Process]
 
 async def test_a_killed_client_gets_nothing(served: GrpcCore) -> None:
     async with waiting_client(served.port) as process:
-        await until(lambda: served.core.desk._lines)
+        await until(lambda: served.core.dispatcher._lines)
         process.kill()
         await nobody_waits(served.core)
         await nothing_was_leased(served.core)
@@ -149,7 +149,7 @@ async def test_two_thousand_cancelled_streams_leave_no_waiter_no_subscription_no
     core = served.core
     async with connected(served.port) as api:
         await api.lease()
-        topics = core.hub.topics()
+        topics = core.notifier.topics()
         with task_count() as more:
             for _ in range(10):
                 streams = [api.stream(f"w{number}", wait=60) for number in range(200)]
@@ -159,9 +159,9 @@ async def test_two_thousand_cancelled_streams_leave_no_waiter_no_subscription_no
                 await nobody_waits(core)
             await asyncio.wait_for(served.server._guard.idle(), 20)
             await until(lambda: more() <= 0)
-        assert core.hub.topics() == topics
-        assert not core.desk._latest
-        assert not core.desk._superseded
+        assert core.notifier.topics() == topics
+        assert not core.dispatcher._latest
+        assert not core.dispatcher._superseded
         assert core.rows("SELECT * FROM leases") == []
 
 

@@ -7,7 +7,7 @@ from playwright.async_api import Route, async_playwright
 
 from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.rest_api import rest_client, submit
-from worker.screenshots import find_chromium
+from worker.evidence.screenshots import find_chromium
 
 pytestmark = pytest.mark.needs("chromium")
 

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.api.access import ACCESS
-from gateway.api.auth import Role
+from gateway.api.auth.access import ACCESS
+from gateway.api.auth.authenticator import Role
 from gateway.api.connect.app import CONNECT_SERVICES
 from tests.gateway.api.test_auth import OF_ROLE, STREAMS, TOKENS
 from tests.gateway.support.in_process import RunningGateway, running_gateway

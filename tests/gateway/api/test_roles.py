@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.api.auth import Role
+from gateway.api.auth.authenticator import Role
 from gateway.domain.refusals import Reason
 from tests.gateway.api.test_auth import methods, reason_of
 from tests.gateway.support.grpc_api import connected

@@ -8,11 +8,11 @@ import grpc
 import pytest
 from ordergateway.v1 import orders_pb2
 
+from gateway.dispatch.stream import Heartbeat
+from gateway.dispatch.watch import watch
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.orders.read import get_task
-from gateway.waiting.stream import Heartbeat
-from gateway.waiting.watch import watch
 from tests.gateway.support import dump
 from tests.gateway.support.core import running_core
 from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError, connected, heartbeat_of, status_of, told
@@ -87,11 +87,11 @@ async def test_heartbeats_come_between_changes_and_no_change_is_told_twice(tmp_p
     async with running_core(tmp_path / "gateway.db") as core:
         await core.submit()
         seen = []
-        async for event in watch(core.store, core.hub, "task:po-1", get_task, "po-1", heartbeat_seconds=0.03):
+        async for event in watch(core.store, core.notifier, "task:po-1", get_task, "po-1", heartbeat_seconds=0.03):
             seen.append(event)
             if len(seen) == 4:
                 assert [isinstance(one, Heartbeat) for one in seen] == [False, True, True, True]
-                core.hub.publish({"task:po-1"})
+                core.notifier.publish({"task:po-1"})
             if len(seen) == 6:
                 break
         assert not any(not isinstance(one, Heartbeat) for one in seen[1:])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line.pem_files import PemFileError
+from common.pem_files import PemFileError
 from gateway.api.tls import Certificates
 from gateway.api.tls_files import TlsFiles
 from tests.gateway.api.test_auth import certificates, openssl

@@ -8,7 +8,8 @@ from typing import Any
 import grpc
 import pytest
 
-from gateway.api.grpc import guard, incoming
+from gateway.api.grpc import handlers as guard
+from gateway.api.grpc import incoming
 from gateway.domain.refusals import Reason
 from tests.gateway.support.grpc_api import RefusedCallError, connected, told
 from tests.gateway.support.in_process import RunningGateway, running_gateway

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gateway.domain.states import OrderState
+from tests.gateway.account_queries.clients import OverGrpc, Queries, QueryRefusedError, over_rest
 from tests.gateway.catalog.test_reconciliation import order_detail, order_list
-from tests.gateway.queries.clients import OverGrpc, Queries, QueryRefusedError, over_rest
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 from tests.gateway.support.manual_time import ManualTime
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
+from gateway.account_queries.lease import take_next_query
+from gateway.account_queries.result import report_result
+from gateway.account_queries.timeouts import move_on_timed_out
 from gateway.catalog.ingest import Ingest
 from gateway.catalog.read import list_catalog
 from gateway.catalog.reconcile import list_discrepancies
 from gateway.catalog.rounds import MAX_PAGES, Rounds
+from gateway.domain.account_queries import QueryLease, QueryLeaseRequest, QueryOutcome, QueryStatus, QuerySubmitted
 from gateway.domain.catalog import CatalogOrder, CatalogPolicy
+from gateway.domain.instant import utc_text
 from gateway.domain.models import Lease
-from gateway.domain.moment import utc_text
-from gateway.domain.queries import QueryLease, QueryLeaseRequest, QueryOutcome, QueryStatus, QuerySubmitted
 from gateway.domain.states import OrderState
-from gateway.queries.lapse import move_on_lapsed
-from gateway.queries.lease import take_next_query
-from gateway.queries.result import report_result
-from tests.gateway.queries.test_rules import POLICY as QUERY_POLICY
-from tests.gateway.queries.test_rules import submit
+from tests.gateway.account_queries.test_rules import POLICY as QUERY_POLICY
+from tests.gateway.account_queries.test_rules import submit
 from tests.gateway.support.book import Book
 
 POLICY = CatalogPolicy(
@@ -377,7 +377,7 @@ def test_a_round_is_filed_every_interval_for_each_site_and_never_two_at_once(boo
     assert POLICY.interval is not None
     assert [book.run(shop.rounds.file_due) for _ in range(2)] == [2, 0]
     book.time.advance(POLICY.interval / 4)
-    book.run(move_on_lapsed, QUERY_POLICY)
+    book.run(move_on_timed_out, QUERY_POLICY)
     book.time.advance(POLICY.interval * 3 / 4 - timedelta(microseconds=1))
     assert book.run(shop.rounds.file_due) == 0
     book.time.advance(timedelta(microseconds=1))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line.exits import Exit
-from gateway.cli.exits import CODES
+from common.exit_codes import Exit
+from gateway.cli.exit_codes import CODES
 from gateway.domain.states import OrderState, TaskStatus
 from tests.gateway.cli.command import Commands
 from tests.gateway.support.grpc_api import GrpcApi

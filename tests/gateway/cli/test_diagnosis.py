@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line.exits import Exit
+from common.exit_codes import Exit
 from tests.gateway.api.test_auth import certificates  # noqa: F401 - a fixture
 from tests.gateway.cli.command import Commands
 from tests.gateway.support.in_process import RunningGateway, running_gateway

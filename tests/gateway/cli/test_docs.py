@@ -8,9 +8,9 @@ from pathlib import Path
 import typer.main
 from typer.core import TyperGroup
 
-from command_line.exits import MEANINGS
+from common.exit_codes import MEANINGS
 from gateway.cli import app
-from gateway.cli.exits import EPILOG
+from gateway.cli.exit_codes import EPILOG
 from gateway.domain.models import AlertKind
 from tests.gateway.cli.command import Commands
 from tests.gateway.support.grpc_api import GrpcApi

@@ -4,7 +4,7 @@ from typing import Any
 
 from ordergateway.v1 import operations_pb2
 
-from gateway.cli.connection import Client
+from gateway.cli.client import Client
 
 
 class Endless:

@@ -4,10 +4,10 @@ import asyncio
 import json
 from typing import Any
 
-from command_line.exits import Exit
+from common.exit_codes import Exit
 from gateway.domain.states import OrderState
+from tests.gateway.account_queries.clients import OverGrpc
 from tests.gateway.cli.command import Commands, Ran
-from tests.gateway.queries.clients import OverGrpc
 from tests.gateway.support.grpc_api import GrpcApi
 from tests.gateway.support.in_process import RunningGateway
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-from gateway.domain.moment import Moment
-from gateway.store.port import Follower, Transaction
+from gateway.domain.instant import Instant
+from gateway.store.port import PreCommitHook, Transaction
 from tests.gateway.support.book import Book
 
 P = ParamSpec("P")
@@ -18,14 +18,14 @@ class BookStore:
         self.book = book
 
     async def write(
-        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         return self.book.run(operation, *args, **kwargs)
 
-    def follow(self, topic: str, follower: Follower) -> None:
+    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
         raise AssertionError(f"no sweep follows {topic}")
 
     async def read(
-        self, operation: Callable[Concatenate[Transaction, Moment, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         return self.book.run(operation, *args, **kwargs)

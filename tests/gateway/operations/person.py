@@ -5,12 +5,12 @@ from typing import Any
 from gateway.domain.models import Actor, AlertKind, Via
 from gateway.domain.operations import Alert, Decision, HistoryFilter, HistoryPage, Resolution
 from gateway.domain.states import OrderState, TaskStatus
+from gateway.operations.actions import expire_now, requeue, resolve, withdraw
 from gateway.operations.alerts import answer_alert, list_alerts
-from gateway.operations.decide import expire_now, requeue, resolve, withdraw
 from gateway.operations.decisions import list_decisions
-from gateway.operations.dispatch import forget_worker, pause, resume
 from gateway.operations.history import list_events
-from gateway.orders.expire import expire_lapsed
+from gateway.operations.pause import forget_worker, pause, resume
+from gateway.orders.expire import expire_due
 from gateway.orders.submit import cancel
 from tests.gateway.support.book import Book
 
@@ -111,4 +111,4 @@ def bring(book: Book, status: TaskStatus, *, leased: bool = True, via: Via = Via
         if status is TaskStatus.QUEUED:
             person.requeue()
         else:
-            book.run(expire_lapsed)
+            book.run(expire_due)

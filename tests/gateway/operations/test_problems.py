@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.callbacks.outbox import delivered as callback_delivered
-from gateway.callbacks.outbox import put_off
+from gateway.callbacks.outbox import reschedule
 from gateway.domain.health import Problem, ProblemKind
 from gateway.domain.models import Actor, AlertKind, Health, Submission
 from gateway.domain.operations import BackupFacts
@@ -83,7 +83,7 @@ def test_callbacks_that_are_never_taken_are_a_problem_from_the_third_try_on(book
     (row,) = book.rows("SELECT callback_id FROM callbacks")
     for tries in (1, 2, 3):
         assert problems(book) == {}, tries
-        book.run(put_off, row["callback_id"], "the receiver answered 500", 1.0)
+        book.run(reschedule, row["callback_id"], "the receiver answered 500", 1.0)
     assert problems(book)[ProblemKind.CALLBACKS_FAILING].startswith("1 callbacks were tried 3 times or more")
     book.run(callback_delivered, row["callback_id"], "taken")
     assert problems(book) == {}

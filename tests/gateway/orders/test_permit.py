@@ -8,7 +8,7 @@ import pytest
 from gateway.domain.models import Lease, Permit, Verdict, Verification
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, Placement, TaskStatus
-from gateway.orders.expire import expire_lapsed
+from gateway.orders.expire import expire_due
 from tests.gateway.support.book import JOURNAL, LOOK, OTHER_JOURNAL, Book, reason, refused
 from tests.gateway.support.manual_time import TICK
 
@@ -163,7 +163,7 @@ def test_a_verification_not_made_under_this_lease_gets_none(book: Book) -> None:
 
 def test_a_requeued_task_must_be_verified_too(book: Book) -> None:
     book.lapse(book.take())
-    book.run(expire_lapsed)
+    book.run(expire_due)
     book.connection.execute("UPDATE tasks SET status = 'queued'")
     again = book.take()
     assert again.lease_count == 2

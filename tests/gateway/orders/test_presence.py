@@ -23,11 +23,11 @@ async def offline(core: Core) -> dict[str, bool]:
 async def test_an_open_stream_is_a_sign_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.sweeps.presence._BATCH", 2)  # three need a second transaction
     async with running_core(tmp_path / "gateway.db") as core:
-        sweep = PresenceSweep(core.store, lambda: {request.worker_id for request in core.desk.waiting()})
+        sweep = PresenceSweep(core.store, lambda: {request.worker_id for request in core.dispatcher.waiting()})
         await core.lease(core.request("gone"))
         waiting = [asyncio.create_task(core.lease(core.request(f"w{number}"), 30)) for number in range(3)]
         async with asyncio.timeout(10):
-            while len(core.desk.waiting()) < 3:  # noqa: ASYNC110 - the desk gives no signal
+            while len(core.dispatcher.waiting()) < 3:  # noqa: ASYNC110 - the desk gives no signal
                 await asyncio.sleep(0)
         for _ in range(4):
             core.time.advance(15)
@@ -37,7 +37,7 @@ async def test_an_open_stream_is_a_sign_of_life(tmp_path: Path, monkeypatch: pyt
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        assert core.desk.waiting() == []
+        assert core.dispatcher.waiting() == []
         core.time.advance(15)
         await sweep.run_once()
         assert set((await offline(core)).values()) == {True, False}

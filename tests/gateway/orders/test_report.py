@@ -9,7 +9,7 @@ from gateway.domain.models import Actor, Lease, OtherOrders, Renewed, Reported
 from gateway.domain.refusals import Reason
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
 from gateway.operations.restore import mark_restored
-from gateway.orders.expire import expire_lapsed
+from gateway.orders.expire import expire_due
 from tests.gateway.operations.person import Person
 from tests.gateway.support.book import Book, refused
 from tests.gateway.support.manual_time import TICK
@@ -498,7 +498,7 @@ def test_a_person_who_found_no_order_ends_the_doubt_and_one_who_found_it_does_no
     clicked = book.take("po-1")
     book.permit(clicked)
     book.lapse(clicked)
-    book.run(expire_lapsed)
+    book.run(expire_due)
     book.time.advance(book.policy.permit_settle)
     lease = book.take("po-2")
     person.fail("po-1")

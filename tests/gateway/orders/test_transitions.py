@@ -9,7 +9,7 @@ from gateway.domain.models import Actor, Holder, Lease, OtherOrders, TaskDetail
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE, ENDED, OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, allowed, allows
-from gateway.orders.expire import expire_lapsed
+from gateway.orders.expire import expire_due
 from gateway.orders.hold import renew
 from gateway.orders.lease import take_next
 from tests.gateway.support.book import Book
@@ -29,7 +29,7 @@ def in_status(book: Book, status: TaskStatus) -> Lease:
     book.report(lease, OrderState.IN_CART, sequence=1)
     if status is S.STALE:
         book.lapse(lease)
-        book.run(expire_lapsed)
+        book.run(expire_due)
     elif status in ENDED:
         book.report(lease, OrderState.IN_CART, sequence=2, terminal=True, terminal_status=status)
     assert book.status() is status
@@ -65,7 +65,7 @@ def finish(book: Book, lease: Lease) -> object:
 
 
 def expire(book: Book, lease: Lease) -> object:
-    return book.run(expire_lapsed)
+    return book.run(expire_due)
 
 
 def reclaim(book: Book, lease: Lease) -> object:
@@ -180,6 +180,6 @@ def test_every_change_is_an_event_with_who_before_and_after(book: Book) -> None:
 
 def test_the_expiry_is_told_with_its_holder_and_by_the_gateway(book: Book) -> None:
     book.lapse(book.take())
-    book.run(expire_lapsed)
+    book.run(expire_due)
     (event,) = book.rows("SELECT actor, worker_id, status_before, status_after FROM events WHERE kind = 'expire'")
     assert tuple(event.values()) == (Actor("gateway").identity, "w1", "leased", "stale")

@@ -92,12 +92,14 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connectio
     connection.close()
 
 
-def changed(bare: sqlite3.Connection, name: str, row: dict[str, Any], wish: dict[str, Any]) -> int:
+def changed(bare: sqlite3.Connection, name: str, row: dict[str, Any], reclaim_request: dict[str, Any]) -> int:
     """How many rows the statement changes where this row alone is there."""
     sql = statements()[name]
     (table,) = re.findall(r"^(?:--.*\n)*(?:UPDATE|DELETE FROM)\s+(\w+)", sql)
     columns = {column: value for column, value in row.items() if not column.startswith(":")}
-    parameters = dict.fromkeys(re.findall(r":(\w+)", sql)) | {column.lstrip(":"): wish[column] for column in wish}
+    parameters = dict.fromkeys(re.findall(r":(\w+)", sql)) | {
+        column.lstrip(":"): reclaim_request[column] for column in reclaim_request
+    }
     bare.execute("BEGIN")
     bare.execute(
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",  # noqa: S608

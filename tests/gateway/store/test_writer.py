@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.domain.instant import Instant
 from gateway.domain.models import Submitted
-from gateway.domain.moment import Moment
 from gateway.store.port import StoreUnavailableError, Transaction
 from gateway.store.sqlite.engine import open_database
 from tests.gateway.support.core import Core, running_core
@@ -20,17 +20,17 @@ async def core(tmp_path: Path) -> AsyncIterator[Core]:
         yield running
 
 
-def seen(tx: Transaction, now: Moment, worker_id: str) -> str:
+def seen(tx: Transaction, now: Instant, worker_id: str) -> str:
     tx.change("worker_seen", worker_id=worker_id, at=now.utc, elapsed_us=now.elapsed_us)
     return worker_id
 
 
-def raises(tx: Transaction, now: Moment) -> None:
+def raises(tx: Transaction, now: Instant) -> None:
     seen(tx, now, "of-the-one-that-raises")
     raise LookupError("on purpose")
 
 
-def breaks_a_rule(tx: Transaction, now: Moment) -> None:
+def breaks_a_rule(tx: Transaction, now: Instant) -> None:
     seen(tx, now, "of-the-one-that-breaks-a-rule")
     tx.change("lease_insert", task_id="none", lease_number=1, token="t", worker_id="w", session_id=None,
               journal_id=None, via="rest", at=now.utc, elapsed_us=0)  # fmt: skip
@@ -154,7 +154,7 @@ async def test_a_commit_with_an_unknown_outcome_stops_the_writer_for_good(core: 
 
 
 async def test_a_fault_of_those_who_wait_does_not_stop_the_writer(core: Core) -> None:
-    def fault(_hints: set[str]) -> None:
+    def fault(_notifications: set[str]) -> None:
         raise RuntimeError("on purpose")
 
     core.store._writer._publish = fault

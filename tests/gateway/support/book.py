@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from gateway.clock import load_clock
+from gateway.domain.instant import Instant
 from gateway.domain.models import (
     Actor,
     Holder,
@@ -28,7 +29,6 @@ from gateway.domain.models import (
     Verification,
     Via,
 )
-from gateway.domain.moment import Moment
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.orders.hold import renew
@@ -88,7 +88,7 @@ class Book:
         self.database = open_database(path)
         self.connection = self.database.writing
         self.clock = load_clock(self.database.transaction(), time.machine())
-        self.hints: set[str] = set()
+        self.notified: set[str] = set()
         self.run(self.clock.save)
 
     def __enter__(self) -> Self:
@@ -99,7 +99,7 @@ class Book:
     ) -> None:
         self.database.close()
 
-    def run(self, operation: Callable[Concatenate[Transaction, Moment, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def run(self, operation: Callable[Concatenate[Transaction, Instant, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run one use case in one transaction."""
         tx = self.database.transaction()
         self.connection.execute("BEGIN IMMEDIATE")
@@ -109,7 +109,7 @@ class Book:
             self.connection.execute("ROLLBACK")
             raise
         self.connection.execute("COMMIT")
-        self.hints |= tx.hints  # type: ignore[attr-defined]
+        self.notified |= tx.notified  # type: ignore[attr-defined]
         return result
 
     def restart(self, policy: Policy | None = None, *, crash: bool = False) -> Started:

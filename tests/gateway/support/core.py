@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from gateway.clock import load_clock
+from gateway.dispatch.notifier import Notifier
+from gateway.dispatch.order_leases import OrderDispatcher, OrderLeaseSource
 from gateway.domain.models import Actor, Lease, LeaseRequest, Policy, Submission, Submitted, Task, Via
 from gateway.orders.submit import submit
 from gateway.store.rows import get_task
 from gateway.store.sqlite.engine import SqliteStore, open_database
-from gateway.waiting.hub import Hub
-from gateway.waiting.lease_desk import LeaseDesk, OrderShelf
 from tests.gateway.support import dump
 from tests.gateway.support.book import JOURNAL, POLICY
 from tests.gateway.support.manual_time import ManualTime
@@ -29,9 +29,9 @@ class Core:
     time: ManualTime
     policy: Policy
     store: SqliteStore
-    hub: Hub
-    desk: LeaseDesk
-    dispatcher: asyncio.Task[None]
+    notifier: Notifier
+    dispatcher: OrderDispatcher
+    dispatching: asyncio.Task[None]
     fatal: list[BaseException] = field(default_factory=list)
 
     async def submit(self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}") -> Submitted:
@@ -54,7 +54,9 @@ class Core:
 
     async def lease(self, request: LeaseRequest | None = None, wait: float = 0) -> Lease | None:
         """What a whole stream brings."""
-        found = [event async for event in self.desk.stream(request or self.request(), wait) if isinstance(event, Lease)]
+        found = [
+            event async for event in self.dispatcher.stream(request or self.request(), wait) if isinstance(event, Lease)
+        ]
         return found[0] if found else None
 
     def rows(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
@@ -63,7 +65,7 @@ class Core:
     async def quiet(self) -> None:
         """Wait until nothing is being given back any more."""
         await asyncio.sleep(0)
-        await self.desk.settle()
+        await self.dispatcher.drain()
 
 
 @asynccontextmanager
@@ -72,22 +74,22 @@ async def running_core(
 ) -> AsyncIterator[Core]:
     """Open a database and run the desk on it; everything is closed on the way out."""
     time = time or ManualTime()
-    hub = Hub()
+    notifier = Notifier()
     fatal: list[BaseException] = []
     numbers = count(1)
     make_ready(path)
     database = open_database(path)
-    store = SqliteStore(database, load_clock(database.transaction(), time.machine()), hub.publish, fatal.append)
-    desk: LeaseDesk = LeaseDesk(
-        store, hub, OrderShelf(policy, lambda: f"token-{next(numbers):037d}"), heartbeat_seconds
+    store = SqliteStore(database, load_clock(database.transaction(), time.machine()), notifier.publish, fatal.append)
+    dispatcher: OrderDispatcher = OrderDispatcher(
+        store, notifier, OrderLeaseSource(policy, lambda: f"token-{next(numbers):037d}"), heartbeat_seconds
     )
-    dispatcher = asyncio.create_task(desk.run())
+    dispatching = asyncio.create_task(dispatcher.run())
     try:
-        yield Core(path, time, policy, store, hub, desk, dispatcher, fatal)
+        yield Core(path, time, policy, store, notifier, dispatcher, dispatching, fatal)
     finally:
-        hub.close()
-        await asyncio.wait_for(dispatcher, 20)
-        await desk.settle()
+        notifier.close()
+        await asyncio.wait_for(dispatching, 20)
+        await dispatcher.drain()
         await store.close()
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from google.protobuf.descriptor import ServiceDescriptor
 from ordergateway.v1 import order_leases_pb2, orders_pb2
 
-from gateway.api.admission import Admission
-from gateway.api.auth import Authenticator
+from gateway.api.auth.admission import Admission
+from gateway.api.auth.authenticator import Authenticator
 from gateway.api.grpc.server import GrpcServer
 from gateway.api.services.order_leases import OrderLeaseService
 from gateway.api.services.orders import OrderService
@@ -58,11 +58,11 @@ async def grpc_core(path: Path, heartbeat_seconds: float = 10) -> AsyncIterator[
     numbers = count(1)
     async with running_core(path, heartbeat_seconds=heartbeat_seconds) as core:
         services: dict[ServiceDescriptor, object] = {
-            ORDERS: OrderService(core.store, core.hub, core.policy, lambda: f"t-{next(numbers)}"),
-            LEASES: OrderLeaseService(core.store, core.desk, core.policy, lambda: f"again-{next(numbers):037d}"),
+            ORDERS: OrderService(core.store, core.notifier, core.policy, lambda: f"t-{next(numbers)}"),
+            LEASES: OrderLeaseService(core.store, core.dispatcher, core.policy, lambda: f"again-{next(numbers):037d}"),
         }
         async with served(services) as server:
             try:
                 yield GrpcCore(core, server, server.port)
             finally:
-                core.hub.close()
+                core.notifier.close()

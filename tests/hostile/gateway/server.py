@@ -14,7 +14,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from ordergateway.v1 import order_leases_pb2, query_leases_pb2
 
-from tests.worker.queries.scripted import ScriptedQueries
+from tests.worker.account_queries.scripted import ScriptedQueries
 from tests.worker.scripted_gateway import ScriptedGateway
 
 Bend = Callable[[Any], list[Any]]

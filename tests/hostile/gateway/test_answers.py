@@ -14,10 +14,10 @@ from tests.hostile.gateway.lies import FAR, OF_CALLS, OF_LEASES, OF_QUERIES, Lie
 from tests.hostile.gateway.server import HostileGateway, serving
 from tests.worker.conftest import make_settings
 from tests.worker.scripted_gateway import Refusal
-from worker.bounds import RETRY_AFTER
-from worker.gateway_client import GatewayClient, open_channel
-from worker.gateway_port import InvalidAnswer, Refused
-from worker.queries.gateway import Outcome, QueryClient
+from worker.account_queries.port import Outcome, QueryClient
+from worker.gateway.bounds import RETRY_AFTER
+from worker.gateway.client import GatewayClient, open_channel
+from worker.gateway.port import InvalidAnswer, Refused
 
 TOKEN = "po-1-1".ljust(43, "x")
 SITES = ("sandbox",)

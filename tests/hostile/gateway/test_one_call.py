@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.worker.conftest import make_settings
-from worker.gateway_client import GatewayClient, open_channel
-from worker.gateway_port import Unreachable
+from worker.gateway.client import GatewayClient, open_channel
+from worker.gateway.port import Unreachable
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADERS, SETTINGS, PING, GOAWAY = 1, 4, 6, 7

@@ -119,7 +119,7 @@ async def test_a_lease_that_is_renewed_by_a_lie_is_lost(
 
 @pytest.mark.parametrize("lie", first_of(OF_CALLS, "RequestSubmitPermit"), ids=str)
 async def test_a_permit_that_cannot_be_is_none(scene: Scene, monkeypatch: pytest.MonkeyPatch, lie: Lie) -> None:
-    monkeypatch.setattr("worker.submission.PERMIT_PATIENCE", 0)
+    monkeypatch.setattr("worker.orders.submit.PERMIT_PATIENCE", 0)
     scene.gateway.bends["RequestSubmitPermit"] = lie.bend
     scene.offer()
     async with scene.worker():
@@ -180,7 +180,7 @@ async def test_query_parameters_that_are_none_fail_the_query(
 
 
 def no_traceback(caplog: pytest.LogCaptureFixture) -> bool:
-    """None of the worker's own; grpc tells of garbage by itself, which `worker.logs` switches off."""
+    """None of the worker's own; grpc tells of garbage by itself, which `worker.telemetry.logs` switches off."""
     return not [record for record in caplog.records if record.exc_info and record.name != "grpc._common"]
 
 
@@ -227,7 +227,7 @@ async def test_a_permit_that_is_put_off_is_asked_for_once_a_second(
 async def test_a_permit_that_is_put_off_for_ever_ends_with_a_person(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.submission.MOST_PUT_OFF", 0.5)
+    monkeypatch.setattr("worker.orders.submit.LONGEST_POSTPONEMENT", 0.5)
     refusal = Refusal(grpc.StatusCode.ABORTED, errors_pb2.ERROR_REASON_DISPATCH_PAUSED, retry_after=0)
     scene.gateway.orders.script["RequestSubmitPermit"] = [refusal] * 1_000
     scene.offer()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.gateway.api.test_auth import make_certificates
 from tests.hostile.grpc.attacks import TABLE
-from tests.hostile.grpc.siege import attacked
+from tests.hostile.grpc.flood import attacked
 
 
 async def main() -> None:

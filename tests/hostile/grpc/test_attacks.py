@@ -6,7 +6,7 @@ import pytest
 
 from tests.gateway.api.test_auth import certificates
 from tests.hostile.grpc.attacks import TABLE, Row
-from tests.hostile.grpc.siege import attacked
+from tests.hostile.grpc.flood import attacked
 
 __all__ = ["certificates"]
 

@@ -15,7 +15,7 @@ from tests.gateway.api.test_auth import certificates
 from tests.gateway.api.test_http_tls import new_certificate
 from tests.gateway.support.grpc_api import duration
 from tests.gateway.support.process import GatewayProcess
-from tests.hostile.grpc.siege import MIB, besieged, channel_to
+from tests.hostile.grpc.flood import MIB, besieged, channel_to
 
 __all__ = ["certificates"]
 

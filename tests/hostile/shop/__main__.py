@@ -9,8 +9,8 @@ import psutil
 
 from tests.hostile.shop.tampering_shop import tampering_shop
 from tests.hostile.shop.test_burning_pages import BURNING
-from worker.site.sandbox import SandboxSite
-from worker.site.seam import Item, PageChangedError
+from worker.sites.port import Item, PageChangedError
+from worker.sites.sandbox.adapter import SandboxSite
 
 TICK = 0.005
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.hostile.shop.tampering_shop import TamperingShop, tampering_shop
-from worker.site.sandbox import SandboxSite
+from worker.sites.sandbox.adapter import SandboxSite
 
 
 @pytest.fixture

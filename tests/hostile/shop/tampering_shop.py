@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import httpx
 
+from sandbox_shop.control_client import ShopControl
+from sandbox_shop.shop import ShopSettings
 from tests.worker.running_shop import RunningShop, running_shop
-from worker.sandbox_shop.control_client import ShopControl
-from worker.sandbox_shop.shop import ShopSettings
 
 MAX_REQUEST = 1024 * 1024
 

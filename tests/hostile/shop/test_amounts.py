@@ -11,9 +11,9 @@ import pytest
 
 from tests.hostile.shop.tampering_shop import TamperingShop
 from tests.worker.running_shop import no_look
-from worker.site.sandbox import SandboxSite
-from worker.site.sandbox_pages import read_payment_form
-from worker.site.seam import Item, SiteError
+from worker.sites.port import Item, SiteError
+from worker.sites.sandbox.adapter import SandboxSite
+from worker.sites.sandbox.pages import read_payment_form
 
 CAMERA = 298_000
 TRUE = '<dt>お支払い金額</dt><dd class="payable" id="payable">298,000円</dd>'

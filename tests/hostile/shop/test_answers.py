@@ -14,8 +14,8 @@ import pytest
 
 from tests.hostile.shop.tampering_shop import Answer, Tamper, TamperingShop
 from tests.worker.running_shop import no_look
-from worker.site.sandbox import SandboxSite
-from worker.site.seam import Item, LoggedOutError, PageChangedError, SiteError
+from worker.sites.port import Item, LoggedOutError, PageChangedError, SiteError
+from worker.sites.sandbox.adapter import SandboxSite
 
 SITE_FAILED = (SiteError, httpx.HTTPError, OSError)
 

@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from tests.hostile.shop.tampering_shop import Answer, TamperingShop
-from worker.site.page_process import LENGTH
-from worker.site.page_reader import PageReader
-from worker.site.sandbox import SandboxSite
-from worker.site.sandbox_pages import read_cart
-from worker.site.seam import Item, Page, PageChangedError
+from worker.sites.page_process import LENGTH
+from worker.sites.page_reader import PageReader
+from worker.sites.port import Item, Page, PageChangedError
+from worker.sites.sandbox.adapter import SandboxSite
+from worker.sites.sandbox.pages import read_cart
 
 NESTED = "<div>" * 40_000
 
@@ -155,7 +155,7 @@ PAGE = Page("http://shop.example/cart", "GET", 200, b"")
 
 
 def children() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if "worker.site.page_process" in child.cmdline()]
+    return [child for child in psutil.Process().children() if "worker.sites.page_process" in child.cmdline()]
 
 
 async def read(reader: PageReader, html: str) -> Any:
@@ -218,7 +218,7 @@ class PageProcess:
     """The process by itself, with the ends of its pipes."""
 
     def __init__(self, cpu_seconds: float) -> None:
-        command = [sys.executable, "-P", "-m", "worker.site.page_process", str(cpu_seconds), "512"]
+        command = [sys.executable, "-P", "-m", "worker.sites.page_process", str(cpu_seconds), "512"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.hostile.shop.tampering_shop import Answer, Tamper, TamperingShop
-from worker.items import difference
-from worker.site.sandbox import SandboxSite
-from worker.site.seam import Item, PageChangedError
+from worker.orders.matching import difference
+from worker.sites.port import Item, PageChangedError
+from worker.sites.sandbox.adapter import SandboxSite
 
 LINE = '<tr class="line" data-variant-id="">'
 LINK = '<a class="item-link"'

@@ -9,7 +9,8 @@ from unittest.mock import patch
 
 import gateway.api.services.order_leases as lease_service
 import gateway.clock
-import gateway.operations.decide
+import gateway.dispatch.order_leases
+import gateway.operations.actions
 import gateway.orders.expire
 import gateway.orders.hold
 import gateway.orders.lease
@@ -18,7 +19,6 @@ import gateway.orders.report
 import gateway.orders.settle
 import gateway.restore
 import gateway.store.sqlite.writer
-import gateway.waiting.lease_desk
 from gateway.domain.models import Actor, Via
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 from gateway.domain.states import TaskStatus
@@ -88,7 +88,7 @@ def automatic_requeue(stack: ExitStack) -> None:
 def expiry_only_by_the_sweep(stack: ExitStack) -> None:
     """A renewal, report or permit is not judged when it arrives."""
     for module in (gateway.orders.hold, gateway.orders.report):
-        replaced(stack, module, "judge_at_use", lambda _tx, _now, task: task)
+        replaced(stack, module, "expire_if_due", lambda _tx, _now, task: task)
 
 
 @mutant
@@ -130,7 +130,7 @@ def undo_without_the_fence(stack: ExitStack) -> None:
         return True
 
     sql(stack, lease_undo="DELETE FROM leases WHERE task_id = :task_id AND :token <> '' AND ended_at IS NULL")
-    replaced(stack, gateway.waiting.lease_desk, "undo_lease", undo)
+    replaced(stack, gateway.dispatch.order_leases, "undo_lease", undo)
     without(stack, "TRIGGER leases_acknowledged_stay")
 
 

@@ -6,22 +6,22 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-import worker.lease_guard
-import worker.order_loop
-import worker.recovery
-import worker.submission
-import worker.verification
+import worker.gateway.lease
+import worker.orders.loop
+import worker.orders.recovery
+import worker.orders.submit
+import worker.orders.verification
 from tests.simulation.mutants.registry import mutant, replaced
 from tests.simulation.site import SimSite
-from worker.evidence import EvidenceStore
-from worker.execution import execute
-from worker.gateway_port import Unreachable
+from worker.evidence.store import EvidenceStore
+from worker.gateway.lease import StepTimeoutError
+from worker.gateway.port import Unreachable
 from worker.journal.journal import AlreadyRecordedError, Journal, Taken
-from worker.lease_guard import StepTimeoutError
-from worker.order_run import EndOrderError, OrderRun
-from worker.order_state import OrderState
-from worker.site.seam import Cart, OrderList, Page
-from worker.verification import Judgement, OtherTasks, Verdict
+from worker.orders.executor import execute
+from worker.orders.run import EndOrderError, OrderRun
+from worker.orders.state import OrderState
+from worker.orders.verification import Judgement, OtherTasks, Verdict
+from worker.sites.port import Cart, OrderList, Page
 
 # The permit and the click
 
@@ -29,7 +29,7 @@ from worker.verification import Judgement, OtherTasks, Verdict
 @mutant
 def click_though_no_permit_could_be_asked(stack: ExitStack) -> None:
     """Where the gateway cannot be reached, the worker clicks without its permit."""
-    obtain = worker.submission.obtain_permit
+    obtain = worker.orders.submit.obtain_permit
 
     async def mutated(order: OrderRun, *args: Any) -> Any:
         try:
@@ -37,9 +37,9 @@ def click_though_no_permit_could_be_asked(stack: ExitStack) -> None:
         except (EndOrderError, StepTimeoutError) as error:
             if isinstance(error, EndOrderError) and not isinstance(error.__cause__, Unreachable):
                 raise
-            return worker.submission.Permit(deadline=float("inf"), waited=False)
+            return worker.orders.submit.Permit(deadline=float("inf"), waited=False)
 
-    replaced(stack, worker.submission, "obtain_permit", mutated)
+    replaced(stack, worker.orders.submit, "obtain_permit", mutated)
 
 
 @mutant
@@ -90,7 +90,7 @@ def never_clicked_whatever_the_journal_says(stack: ExitStack) -> None:
     def ignorant(**about: Any) -> OrderRun:
         return OrderRun(**about | {"clicked": False})
 
-    replaced(stack, worker.order_loop, "OrderRun", ignorant)
+    replaced(stack, worker.orders.loop, "OrderRun", ignorant)
 
 
 @mutant
@@ -106,12 +106,12 @@ def click_broken_off_by_a_stop(stack: ExitStack) -> None:
 @mutant
 def no_new_confirmation_after_a_wait(stack: ExitStack) -> None:
     """After waiting for its permit the worker clicks on the page that it had opened before."""
-    obtain = worker.submission.obtain_permit
+    obtain = worker.orders.submit.obtain_permit
 
     async def mutated(*args: Any) -> Any:
         return replace(await obtain(*args), waited=False)
 
-    replaced(stack, worker.submission, "obtain_permit", mutated)
+    replaced(stack, worker.orders.submit, "obtain_permit", mutated)
 
 
 @mutant
@@ -133,7 +133,7 @@ def evidence_written_over(stack: ExitStack) -> None:
 @mutant
 def no_margin_in_the_lease_guard(stack: ExitStack) -> None:
     """A lease is used to its very end, so that a write can arrive after it."""
-    replaced(stack, worker.lease_guard, "margin_of", lambda _ttl: 0.0)
+    replaced(stack, worker.gateway.lease, "margin_of", lambda _ttl: 0.0)
 
 
 # Coming back
@@ -146,7 +146,7 @@ def ended_task_run_again(stack: ExitStack) -> None:
     async def again(order: OrderRun, _known: Any) -> Any:
         return await execute(order)
 
-    replaced(stack, worker.order_loop, "report_end_again", again)
+    replaced(stack, worker.orders.loop, "report_end_again", again)
 
 
 @mutant
@@ -177,14 +177,14 @@ def lease_taken_twice(stack: ExitStack) -> None:
 @mutant
 def placed_but_not_found_goes_on(stack: ExitStack) -> None:
     """What was reported as ordered, and is not in the list, is ordered again."""
-    settle = worker.recovery.settle_finding
+    settle = worker.orders.recovery.apply_finding
 
     async def mutated(order: OrderRun, finding: Any) -> None:
         if not order.clicked and order.state.is_placed and finding.judgement.verdict == Verdict.VERDICT_NOT_ORDERED:
             order.state = OrderState.IN_CART
         await settle(order, finding)
 
-    replaced(stack, worker.recovery, "settle_finding", mutated)
+    replaced(stack, worker.recovery, "apply_finding", mutated)
 
 
 # Looking
@@ -247,7 +247,7 @@ def own_numbers_of_others_forgotten(stack: ExitStack) -> None:
 @mutant
 def first_of_several_matches(stack: ExitStack) -> None:
     """Of several orders that could be it, the first one is."""
-    judge = worker.verification.judge
+    judge = worker.orders.verification.judge
 
     def mutated(listed: OrderList, wanted: Sequence[Any], others: OtherTasks) -> Judgement:
         judgement = judge(listed, wanted, others)
@@ -255,13 +255,13 @@ def first_of_several_matches(stack: ExitStack) -> None:
         full = [one for one in alone if one.order_number is not None]
         return full[0] if judgement.verdict == Verdict.VERDICT_UNKNOWN and len(full) > 1 else judgement
 
-    replaced(stack, worker.verification, "judge", mutated)
+    replaced(stack, worker.orders.verification, "judge", mutated)
 
 
 def _judged(stack: ExitStack, numbers_as: Any) -> None:
-    judge = worker.verification.judge
+    judge = worker.orders.verification.judge
 
     def mutated(listed: OrderList, wanted: Sequence[Any], others: OtherTasks) -> Judgement:
         return judge(listed, wanted, replace(others, numbers=numbers_as(listed, others.numbers)))
 
-    replaced(stack, worker.verification, "judge", mutated)
+    replaced(stack, worker.orders.verification, "judge", mutated)

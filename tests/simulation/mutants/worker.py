@@ -9,20 +9,20 @@ from typing import Any
 from unittest.mock import patch
 
 import gateway.orders.permit
-import worker.execution
-import worker.lease_guard
-import worker.purchase
-import worker.submission
+import worker.gateway.lease
+import worker.orders.cart
+import worker.orders.executor
+import worker.orders.submit
 from tests.simulation.mutants.registry import mutant, replaced
 from tests.simulation.site import SimSite
 from tests.simulation.worker_machine import SimClock
-from worker.gateway_port import Refused, Unreachable
+from worker.gateway.lease import LeaseGuard
+from worker.gateway.outbox import Outbox
+from worker.gateway.port import Refused, Unreachable
+from worker.gateway.wire import report_to_wire
 from worker.journal.journal import AlreadyRecordedError, Journal
 from worker.journal.records import OrderStatus, Outcome
-from worker.lease_guard import LeaseGuard
-from worker.order_run import EndOrderError, OrderRun
-from worker.outbox import Outbox
-from worker.wire import report_to_wire
+from worker.orders.run import EndOrderError, OrderRun
 
 
 @mutant
@@ -30,22 +30,22 @@ def no_permit(stack: ExitStack) -> None:
     """The worker clicks without asking."""
 
     async def granted(_run: OrderRun, _intent: Any) -> Any:
-        return worker.submission.Permit(deadline=float("inf"), waited=False)
+        return worker.orders.submit.Permit(deadline=float("inf"), waited=False)
 
-    replaced(stack, worker.submission, "obtain_permit", granted)
+    replaced(stack, worker.orders.submit, "obtain_permit", granted)
 
 
 @mutant
 def permit_without_expiry(stack: ExitStack) -> None:
     """A permit is good for ever."""
-    replaced(stack, worker.submission, "_ensure_permitted", lambda _run, _permit: None)
+    replaced(stack, worker.orders.submit, "_ensure_permitted", lambda _run, _permit: None)
 
 
 @mutant
 def no_look_when_the_connection_stands(stack: ExitStack) -> None:
     """The last look at permit and lease comes before the connection is opened that the click goes over."""
 
-    async def connect(self: SimSite, _last_look: Any) -> None:
+    async def connect(self: SimSite, _pre_send_check: Any) -> None:
         await asyncio.sleep(self._link.connecting("submit"))
 
     replaced(stack, SimSite, "_connect", connect)
@@ -54,13 +54,13 @@ def no_look_when_the_connection_stands(stack: ExitStack) -> None:
 @mutant
 def permit_counted_from_the_answer(stack: ExitStack) -> None:
     """The permit's time begins when its answer arrives."""
-    obtain = worker.submission.obtain_permit
+    obtain = worker.orders.submit.obtain_permit
 
     async def mutated(order: OrderRun, intent: Any) -> Any:
         permit = await obtain(order, intent)
         return replace(permit, deadline=order.parts.clock.elapsed() + 10.0)
 
-    replaced(stack, worker.submission, "obtain_permit", mutated)
+    replaced(stack, worker.orders.submit, "obtain_permit", mutated)
 
 
 @mutant
@@ -69,7 +69,7 @@ def no_verification(stack: ExitStack) -> None:
 
     async def nothing(*_: Any) -> None: ...
 
-    replaced(stack, worker.execution, "come_back", nothing)
+    replaced(stack, worker.orders.executor, "recover", nothing)
     replaced(stack, gateway.orders.permit, "_verification_refuses", lambda *_: None)
 
 
@@ -86,10 +86,10 @@ def false_attestation(stack: ExitStack) -> None:
 @mutant
 def click_record_after_the_click(stack: ExitStack) -> None:
     """First the click, then its record."""
-    click = worker.submission._click
+    click = worker.orders.submit._click
 
     async def check(order: OrderRun, permit: Any) -> None:
-        worker.submission._ensure_permitted(order, permit)
+        worker.orders.submit._ensure_permitted(order, permit)
         order.guard.ensure_may_begin()
 
     async def mutated(order: OrderRun, confirmation: Any, permit: Any) -> Any:
@@ -98,18 +98,18 @@ def click_record_after_the_click(stack: ExitStack) -> None:
         try:
             await order.parts.journal.record_click(order.task_id, order.lease.lease_token)
         except AlreadyRecordedError as error:
-            raise worker.submission.needs_human("clicked before") from error
+            raise worker.orders.submit.needs_human("clicked before") from error
         return answer
 
-    replaced(stack, worker.submission, "_record_click", check)
-    replaced(stack, worker.submission, "_click", mutated)
+    replaced(stack, worker.orders.submit, "_record_click", check)
+    replaced(stack, worker.orders.submit, "_click", mutated)
 
 
 @mutant
 def submit_resent_by_the_client(stack: ExitStack) -> None:
     """The submit goes on a connection that was used before, and is sent again if that turns out dead."""
 
-    async def submit(self: SimSite, confirmation: Any, _last_look: Any) -> Any:
+    async def submit(self: SimSite, confirmation: Any, _pre_send_check: Any) -> Any:
         return await self._submit(confirmation, fresh=False)
 
     replaced(stack, SimSite, "submit", submit)
@@ -118,7 +118,7 @@ def submit_resent_by_the_client(stack: ExitStack) -> None:
 @mutant
 def failed_after_a_click_record(stack: ExitStack) -> None:
     """What went wrong after the click is told as failed."""
-    end_for = worker.execution._end_for
+    end_for = worker.orders.executor._end_for
 
     async def mutated(order: OrderRun, error: Exception) -> EndOrderError:
         end = await end_for(order, error)
@@ -126,31 +126,31 @@ def failed_after_a_click_record(stack: ExitStack) -> None:
             return EndOrderError(OrderStatus.FAILED, str(end), error_code=end.error_code)
         return end
 
-    replaced(stack, worker.execution, "_end_for", mutated)
+    replaced(stack, worker.orders.executor, "_end_for", mutated)
 
 
 @mutant
 def recovered_run_pays(stack: ExitStack) -> None:
     """A run that took a task over pays its order."""
-    pay = worker.execution.pay
+    pay = worker.orders.executor.pay
 
     async def mutated(order: OrderRun, intent: Any) -> None:
         order.recovered = False
         await pay(order, intent)
 
-    replaced(stack, worker.execution, "pay", mutated)
+    replaced(stack, worker.orders.executor, "pay", mutated)
 
 
 @mutant
 def cart_not_compared(stack: ExitStack) -> None:
     """Whatever is in the cart is ordered: neither the cart nor the confirmation page is compared with the intent."""
-    replaced(stack, worker.purchase, "difference", lambda _wanted, _shown: None)
+    replaced(stack, worker.orders.cart, "difference", lambda _wanted, _shown: None)
 
 
 @mutant
 def confirmation_not_compared(stack: ExitStack) -> None:
     """The cart is compared, the confirmation page is not."""
-    difference, open_confirmation = worker.purchase.difference, SimSite.open_confirmation
+    difference, open_confirmation = worker.orders.cart.difference, SimSite.open_confirmation
     on_a_page: list[Any] = []
 
     async def noted(self: SimSite, options: Any) -> Any:
@@ -162,7 +162,7 @@ def confirmation_not_compared(stack: ExitStack) -> None:
         return None if any(shown is items for items in on_a_page) else difference(wanted, shown)
 
     replaced(stack, SimSite, "open_confirmation", noted)
-    replaced(stack, worker.purchase, "difference", mutated)
+    replaced(stack, worker.orders.cart, "difference", mutated)
 
 
 @mutant
@@ -178,7 +178,7 @@ def payment_not_recorded(stack: ExitStack) -> None:
 @mutant
 def no_amount_guard(stack: ExitStack) -> None:
     """Whatever it costs is paid."""
-    replaced(stack, worker.purchase, "guard_amount", lambda _yen, _limit: None)
+    replaced(stack, worker.orders.cart, "guard_amount", lambda _yen, _limit: None)
 
 
 @mutant
@@ -256,7 +256,7 @@ def a_report_is_sent_once(stack: ExitStack) -> None:
     async def mutated(self: Outbox, report: Any, _backoff: Any) -> None:
         with suppress(Unreachable, Refused):
             await self._gateway.report(report_to_wire(report, self._worker_id))
-        await self._journal.settle_report(report.sequence, Outcome.ACCEPTED, "")
+        await self._journal.acknowledge_report(report.sequence, Outcome.ACCEPTED, "")
 
     replaced(stack, Outbox, "_deliver_one", mutated)
 
@@ -285,9 +285,9 @@ def delivery_gives_up(stack: ExitStack) -> None:
 
 
 @mutant
-def taken_wish_is_forgotten(stack: ExitStack) -> None:
+def taken_reclaim_request_is_forgotten(stack: ExitStack) -> None:
     """A wish whose end could not be written down is in execution until the next restart."""
-    interrupt, once = Journal.interrupt_taken_wishes, set[str]()
+    interrupt, once = Journal.interrupt_taken_reclaim_requests, set[str]()
 
     async def mutated(self: Journal) -> None:
         incarnation = f"{self.journal_id} {id(self)}"
@@ -295,18 +295,18 @@ def taken_wish_is_forgotten(stack: ExitStack) -> None:
             once.add(incarnation)
             await interrupt(self)
 
-    replaced(stack, Journal, "interrupt_taken_wishes", mutated)
+    replaced(stack, Journal, "interrupt_taken_reclaim_requests", mutated)
 
 
 @contextmanager
 def payment_repeated() -> Iterator[None]:
     """Each order is paid a second time. Alone this is no mutant: the payment record keeps the second payment out."""
-    pay = worker.execution.pay
+    pay = worker.orders.executor.pay
 
     async def mutated(order: OrderRun, intent: Any) -> None:
         with suppress(EndOrderError):
             await pay(order, intent)
         await pay(order, intent)
 
-    with patch.object(worker.execution, "pay", mutated):
+    with patch.object(worker.orders.executor, "pay", mutated):
         yield

@@ -1,6 +1,6 @@
 -- Orders: tasks, their leases, the mirror of reports, the history, and what watches over them.
 -- Times named *_at are fixed-width UTC text, for people; times named *_us are the service clock in microseconds, by
--- which every deadline is judged (gateway/domain/moment.py).
+-- which every deadline is judged (gateway/domain/instant.py).
 -- Rows are numbered in the order in which they came and nothing here is ever deleted, so a number is never used twice.
 
 CREATE TABLE tasks (

@@ -1,0 +1,43 @@
+"""Filing a query (specification, section 6)."""
+
+from gateway.account_queries.topics import QUERIES
+from gateway.domain.account_queries import Query, QueryPolicy, QueryStatus, QuerySubmission, QuerySubmitted
+from gateway.domain.instant import Instant, microseconds
+from gateway.domain.json_text import same_object
+from gateway.domain.refusals import Reason, Refusal
+from gateway.store.port import Transaction
+from gateway.store.query_rows import find_query
+
+
+def submit_query(tx: Transaction, now: Instant, policy: QueryPolicy, submission: QuerySubmission) -> QuerySubmitted:
+    """File a query. The same query_id again answers the existing one and changes nothing."""
+    existing = find_query(tx, submission.query_id)
+    if existing is not None:
+        return QuerySubmitted(existing.query_id, existing.status, created=False, differs=_differs(existing, submission))
+    tx.change(
+        "query_insert",
+        query_id=submission.query_id,
+        site=submission.site,
+        kind=submission.kind,
+        params_json=submission.params_json,
+        traceparent=submission.traceparent,
+        lifetime_ends_us=now.elapsed_us + microseconds(policy.lifetime),
+        at=now.utc,
+    )
+    tx.notify(QUERIES)
+    return QuerySubmitted(submission.query_id, QueryStatus.QUEUED, created=True)
+
+
+def _differs(existing: Query, again: QuerySubmission) -> tuple[str, ...]:
+    """Name the fields in which a query is submitted again with other values."""
+    same = {
+        "site": existing.site == again.site,
+        "kind": existing.kind == again.kind,
+        "params_json": same_object(existing.params_json, again.params_json),
+    }
+    return tuple(name for name, is_same in same.items() if not is_same)
+
+
+def query_not_found(query_id: str) -> Refusal:
+    """Make the refusal of a query that is unknown, or deleted after its retention."""
+    return Refusal(Reason.QUERY_NOT_FOUND, f"there is no query {query_id}; ended queries are kept for a limited time")

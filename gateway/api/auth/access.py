@@ -1,0 +1,68 @@
+"""Which role may call which method: one table, closed by default. A test walks every method of the contract."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from gateway.api.auth.authenticator import EVERY_ROLE, Role
+
+_UPSTREAM: Final = frozenset({Role.UPSTREAM, Role.OPERATOR})
+_WORKER: Final = frozenset({Role.WORKER})
+_OPERATOR: Final = frozenset({Role.OPERATOR})
+
+_SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
+    "ordergateway.v1.OrderService": {
+        "SubmitOrder": frozenset({Role.UPSTREAM}),
+        "GetOrder": _UPSTREAM,
+        "ListOrders": _UPSTREAM,
+        "WatchOrder": _UPSTREAM,
+        "CancelOrder": _UPSTREAM,
+    },
+    "ordergateway.v1.OrderLeaseService": {
+        "LeaseOrders": _WORKER,
+        "RenewLease": _WORKER,
+        "ReportOrder": _WORKER,
+        "RequestSubmitPermit": _WORKER,
+        "ReclaimOrder": _WORKER,
+    },
+    "ordergateway.v1.AccountQueryService": {
+        "SubmitQuery": _UPSTREAM,
+        "GetQuery": _UPSTREAM,
+        "ListQueries": _UPSTREAM,
+        "WatchQuery": _UPSTREAM,
+    },
+    "ordergateway.v1.QueryLeaseService": {
+        "LeaseQueries": _WORKER,
+        "ReportQueryResult": _WORKER,
+    },
+    "ordergateway.v1.CatalogService": {
+        "ListCatalogOrders": _UPSTREAM,
+        "Discover": _UPSTREAM,
+        "ListDiscrepancies": _OPERATOR,
+    },
+    "ordergateway.v1.OperationsService": {
+        "GetHealth": _UPSTREAM,
+        "ListDecisions": _OPERATOR,
+        "RequeueOrder": _OPERATOR,
+        "WithdrawOrder": _OPERATOR,
+        "ResolveOrder": _OPERATOR,
+        "ExpireOrder": _OPERATOR,
+        "PauseDispatch": _OPERATOR,
+        "ResumeDispatch": _OPERATOR,
+        "ListWorkers": _OPERATOR,
+        "ForgetWorker": _OPERATOR,
+        "ListEvents": _OPERATOR,
+        "ListAlerts": _OPERATOR,
+        "ClearAlert": _OPERATOR,
+        "ListCallbacks": _OPERATOR,
+        "ReplayCallback": _OPERATOR,
+        "SendTestCallback": _OPERATOR,
+        "CreateBackup": _OPERATOR,
+    },
+    "grpc.reflection.v1alpha.ServerReflection": {"ServerReflectionInfo": EVERY_ROLE},
+}
+
+ACCESS: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
+    {f"/{service}/{method}": roles for service, methods in _SERVICES.items() for method, roles in methods.items()}
+)
+"""Full method name (`/package.Service/Method`) to the roles that may call it. gRPC health is open to all."""

@@ -1,0 +1,120 @@
+"""The door that every transport has: who calls, may they, are they too many (specification, section 8)."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Final
+
+from gateway.api.auth.access import ACCESS
+from gateway.api.auth.authenticator import Authenticator, Identity, require
+from gateway.api.call import Call
+from gateway.domain.refusals import Reason, Refusal, RefusedError
+
+DEFAULT_MAX_WAITERS: Final = 10_000
+
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+class Admission:
+    """Lets calls in.
+
+    `max_waiters` bounds the streams and long polls open at once, `calls_per_second` the calls of one token (0: no
+    limit), of which one second's worth may come at once. `clock` counts seconds. `current_trace` tells the running span
+    as a W3C traceparent, "" where traces are off: then the caller's own is passed on.
+    """
+
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        *,
+        max_waiters: int = DEFAULT_MAX_WAITERS,
+        calls_per_second: float = 0,
+        clock: Callable[[], float] = time.monotonic,
+        current_trace: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._authenticator = authenticator
+        self._max_waiters = max_waiters
+        self._waiters = 0
+        self._rate = calls_per_second
+        self._buckets: dict[str, _Bucket] = {}
+        self._clock = clock
+        self._current_trace = current_trace
+
+    @property
+    def is_open(self) -> bool:
+        """True if no token is configured, so that everybody on this machine is let in."""
+        return self._authenticator.is_open
+
+    @property
+    def waiters(self) -> int:
+        """How many streams and long polls are open."""
+        return self._waiters
+
+    def identify(self, authorization: str | None) -> Identity:
+        """Return who sent this `Authorization` value. Raises RefusedError UNAUTHENTICATED or TOO_MANY."""
+        identity = self._authenticator.identify(authorization)
+        self._count(identity)
+        return identity
+
+    def admit(self, path: str, authorization: str | None, traceparent: str | None) -> Call:
+        """Let a caller of the contract's method `path` in. Unknown methods let nobody in.
+
+        Raises RefusedError UNAUTHENTICATED, PERMISSION_DENIED or TOO_MANY.
+        """
+        identity = self.identify(authorization)
+        require(identity, ACCESS.get(path, frozenset()), path.rpartition("/")[2])
+        told = traceparent if traceparent and _TRACEPARENT.fullmatch(traceparent) else ""
+        return Call(identity, self._current_trace() or told)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Hold a place among those who wait. Raises RefusedError TOO_MANY if all are taken."""
+        if self._waiters >= self._max_waiters:
+            raise RefusedError(
+                Refusal(
+                    Reason.TOO_MANY,
+                    f"{self._max_waiters:,} streams and long polls are open, which is the limit; come back later",
+                    retry_after=timedelta(seconds=5),
+                )
+            )
+        self._waiters += 1
+        try:
+            yield
+        finally:
+            self._waiters -= 1
+
+    def _count(self, identity: Identity) -> None:
+        if not self._rate:
+            return
+        now = self._clock()
+        bucket = self._buckets.setdefault(identity.name, _Bucket(max(self._rate, 1.0), now))
+        short_by = bucket.take(self._rate, now)
+        if short_by > 0:
+            raise RefusedError(
+                Refusal(
+                    Reason.TOO_MANY,
+                    f"{identity.name} calls more than {self._rate:g} times a second",
+                    retry_after=timedelta(seconds=short_by),
+                )
+            )
+
+
+class _Bucket:
+    """A token bucket of one caller. There are as many as configured tokens."""
+
+    __slots__ = ("_at", "_left", "_size")
+
+    def __init__(self, size: float, now: float) -> None:
+        self._size = self._left = size
+        self._at = now
+
+    def take(self, rate: float, now: float) -> float:
+        """Take one call out; return 0, or the seconds until there is one."""
+        self._left = min(self._size, self._left + (now - self._at) * rate)
+        self._at = now
+        if self._left < 1:
+            return (1 - self._left) / rate
+        self._left -= 1
+        return 0

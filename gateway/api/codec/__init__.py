@@ -1,0 +1,1 @@
+"""Between the contract's messages and the domain's values."""

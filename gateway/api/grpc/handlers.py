@@ -1,0 +1,213 @@
+"""What every gRPC call passes: who calls, may they, is it a message at all, and how a refusal is told.
+
+The caller is known before the request is waited for, and the request is decoded here, so that bytes that are no message
+get INVALID_ARGUMENT instead of grpc's INTERNAL. What a fault says stays in the log; the caller sees only that there was
+one.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from functools import lru_cache
+from typing import Any, Final, NoReturn, TypeAlias
+
+import grpc
+from google.protobuf import any_pb2
+from google.protobuf.message import DecodeError, Message
+from google.rpc import status_pb2
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection, reflection_pb2
+
+from gateway.api.auth.admission import Admission
+from gateway.api.auth.authenticator import sole_authorization
+from gateway.api.call import Call, Method
+from gateway.api.errors import ERRORS, detail_of, refusal_of
+from gateway.api.grpc.incoming import Context, Places, read_request, read_requests
+from gateway.api.request_id import HEADER, begin_request
+from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
+
+_log = logging.getLogger(__name__)
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+REFLECTION_METHOD: Final = "ServerReflectionInfo"
+
+MAX_UNREAD: Final = 256
+"""How many calls of one caller may have their requests on the way at once, each up to the largest request."""
+
+MAX_HEALTH_CALLS: Final = 1_000
+"""How many calls of gRPC's health service, which asks for no token, may be open at once."""
+
+
+class GrpcHandlers:
+    """Makes the gRPC handlers of methods and knows which calls are running."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self._unread: defaultdict[str, Places] = defaultdict(lambda: Places(MAX_UNREAD, "sending their requests"))
+        self._health_calls = Places(MAX_HEALTH_CALLS, "asking for the health")
+        self._running = self._streams = 0
+        self._call_ended = asyncio.Event()
+
+    async def idle(self) -> None:
+        """Wait until no call runs any more: the server's own stop does not wait for what handlers do at their end."""
+        while self._running:
+            self._call_ended.clear()
+            await self._call_ended.wait()
+
+    async def streams_ended(self) -> None:
+        """Wait until no stream is open any more; what a refused one was told is then on its connection."""
+        while self._streams:
+            self._call_ended.clear()
+            await self._call_ended.wait()
+
+    def handler(self, method: Method) -> "Handler":
+        """Return the handler of a method."""
+        return self._stream(method) if method.streams else self._unary(method)
+
+    def _unary(self, method: Method) -> "Handler":
+        async def serve(_requests: object, context: Context) -> Message:
+            with self._counted():
+                try:
+                    call = self._admit(method.path, context)
+                    answer: Message = await method.serve(await self._request(method, call, context), call)
+                except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
+                    await _abort(context, method.path, error)
+            return answer
+
+        return grpc.stream_unary_rpc_method_handler(serve, None, _encode)
+
+    def _stream(self, method: Method) -> "Handler":
+        async def serve(_requests: object, context: Context) -> AsyncIterator[Message]:
+            with self._counted(), contextlib.ExitStack() as held:
+                try:
+                    call = self._admit(method.path, context)
+                    request = await self._request(method, call, context)
+                    held.enter_context(self._streaming())
+                    async with contextlib.aclosing(method.serve(request, call)) as answers:
+                        async for answer in answers:
+                            yield answer
+                except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
+                    await _abort(context, method.path, error)
+
+        return grpc.stream_stream_rpc_method_handler(serve, None, _encode)
+
+    def reflection_handler(self, servicer: Any) -> "Handler":
+        """Return the handler of the reflection service, for who has any role.
+
+        Guarded here and not by an interceptor, which would stand before every call and cost each a seventh more.
+        """
+        path = f"/{reflection.SERVICE_NAME}/{REFLECTION_METHOD}"
+
+        async def serve(_requests: object, context: Context) -> AsyncIterator[Message]:
+            async def asked() -> AsyncIterator[Message]:
+                async for data in read_requests(context):
+                    yield _decode(reflection_pb2.ServerReflectionRequest, data)
+
+            try:
+                call = self._admit(path, context)
+                with self._unread[call.identity.name].place():
+                    async for answer in servicer.ServerReflectionInfo(asked(), context):
+                        yield answer
+            except RefusedError as error:
+                await abort(context, error.refusal)
+
+        return grpc.stream_stream_rpc_method_handler(serve, None, _encode)
+
+    def health_handlers(self, servicer: Any) -> "dict[str, Handler]":
+        """Return the handlers of gRPC's health service, which is open to all and so has few places."""
+
+        async def serve(context: Context, answer: Any) -> Any:
+            try:
+                with self._health_calls.place():
+                    request = _decode(health_pb2.HealthCheckRequest, await read_request(context))
+                    return await answer(request, context)
+            except RefusedError as error:
+                await abort(context, error.refusal)
+
+        async def check(_requests: object, context: Context) -> Any:
+            return await serve(context, servicer.Check)
+
+        async def watch(_requests: object, context: Context) -> None:
+            await serve(context, servicer.Watch)
+
+        return {
+            "Check": grpc.stream_unary_rpc_method_handler(check, None, _encode),
+            "Watch": grpc.stream_stream_rpc_method_handler(watch, None, _encode),
+        }
+
+    async def _request(self, method: Method, call: Call, context: Context) -> Message:
+        with self._unread[call.identity.name].place():
+            data = await read_request(context)
+        return method.decode(data)
+
+    def _admit(self, path: str, context: Context) -> Call:
+        authorizations: list[str] = []
+        traceparent = request_id = None
+        for key, value in context.invocation_metadata() or ():
+            if not isinstance(value, str):
+                continue
+            if key == "authorization":
+                authorizations.append(value)
+            elif key == "traceparent":
+                traceparent = value
+            elif key == HEADER:
+                request_id = value
+        begin_request(request_id)
+        return self._admission.admit(path, sole_authorization(authorizations), traceparent)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            self._call_ended.set()
+
+    @contextlib.contextmanager
+    def _streaming(self) -> Iterator[None]:
+        """Hold a place among those who wait, for a stream whose request has come, until its last word is said."""
+        self._streams += 1
+        try:
+            with self._admission.waiting():
+                yield
+        finally:
+            self._streams -= 1
+            self._call_ended.set()
+
+
+def _decode(message: type[Message], data: bytes) -> Message:
+    try:
+        return message.FromString(data)
+    except DecodeError:
+        raise invalid("request", "is no valid message of this method") from None
+
+
+def _encode(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+async def _abort(context: Context, path: str, error: Exception) -> NoReturn:
+    refusal = refusal_of(error)
+    if refusal.reason is Reason.INTERNAL:
+        _log.error("%s failed", path, exc_info=error)
+    await abort(context, refusal)
+
+
+async def abort(context: Context, refusal: Refusal) -> NoReturn:
+    """End a call with a refusal: status, message, and the ErrorDetail in `grpc-status-details-bin`."""
+    await context.abort(*_in_words_of_grpc(refusal))
+
+
+@lru_cache(maxsize=64)
+def _in_words_of_grpc(refusal: Refusal) -> tuple[grpc.StatusCode, str, tuple[tuple[str, bytes], ...]]:
+    """Return status, message and metadata. Kept, since a flood of strangers is told the same again and again."""
+    code: grpc.StatusCode = getattr(grpc.StatusCode, ERRORS[refusal.reason].status)
+    detail = detail_of(refusal)
+    packed = any_pb2.Any()
+    packed.Pack(detail)
+    status = status_pb2.Status(code=code.value[0], message=detail.message, details=[packed])
+    return code, detail.message, (("grpc-status-details-bin", status.SerializeToString()),)

@@ -1,0 +1,158 @@
+"""The way to a running gateway: channel, token, stubs, and refusals as exit codes with one clear line."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+from google.rpc.status_pb2 import Status
+from ordergateway.v1 import errors_pb2
+from ordergateway.v1.account_queries_pb2_grpc import AccountQueryServiceStub
+from ordergateway.v1.catalog_pb2_grpc import CatalogServiceStub
+from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
+from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
+
+from common.exit_codes import CommandError, Exit
+from common.pem_files import PemFileError, check_authorities, check_pair, read_pem
+from gateway.cli.advice import commands
+from gateway.cli.diagnosis import why_unreachable
+from gateway.cli.settings import CommandSettings, Target, load_command_settings
+from gateway.settings import PREFIX, SettingsError
+
+T = TypeVar("T", bound=Message)
+
+CALL_SECONDS: Final = 15.0
+_MAX_ANSWER_BYTES: Final = 128 * 1024 * 1024
+
+_CODES: Final = {
+    grpc.StatusCode.INVALID_ARGUMENT: Exit.USAGE,
+    grpc.StatusCode.NOT_FOUND: Exit.NOT_FOUND,
+    grpc.StatusCode.FAILED_PRECONDITION: Exit.REFUSED,
+    grpc.StatusCode.ABORTED: Exit.REFUSED,
+    grpc.StatusCode.UNAUTHENTICATED: Exit.DENIED,
+    grpc.StatusCode.PERMISSION_DENIED: Exit.DENIED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: Exit.UNREACHABLE,
+    grpc.StatusCode.UNAVAILABLE: Exit.UNREACHABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED: Exit.UNREACHABLE,
+}
+
+
+class Client:
+    """The services of one gateway."""
+
+    def __init__(self, channel: grpc.Channel, token: str | None) -> None:
+        self.orders = OrderServiceStub(channel)
+        self.operations = OperationsServiceStub(channel)
+        self.queries = AccountQueryServiceStub(channel)
+        self.catalog = CatalogServiceStub(channel)
+        self.task_id = "TASK"
+        self.metadata = (("authorization", f"Bearer {token}"),) if token else ()
+
+    def call(self, method: Callable[..., T], request: Message, seconds: float = CALL_SECONDS) -> T:
+        """Call a unary method. Raises grpc.RpcError. The task that it names is the one a refusal is about."""
+        self.task_id = getattr(request, "task_id", "") or "TASK"
+        return method(request, timeout=seconds, metadata=self.metadata)
+
+    def pages(self, method: Callable[..., Any], request: Any, items: str, limit: int) -> list[Any]:
+        """Call a list method page by page and return up to `limit` messages of its field `items`."""
+        found: list[Any] = []
+        while True:
+            request.page_size = min(200, limit - len(found))
+            answer = self.call(method, request)
+            page = getattr(answer, items)
+            found += page
+            # An empty page is the last one, whatever else it says: a page has at least one item.
+            if not answer.next_page_token or not page or len(found) >= limit:
+                return found
+            request.page_token = answer.next_page_token
+
+
+@contextmanager
+def connected(url: str | None) -> Iterator[Client]:
+    """Connect to the gateway that the option or the settings name. Raises CommandError for whatever goes wrong."""
+    try:
+        settings = load_command_settings()
+        target = settings.target(url)
+        channel = _channel(target, settings)
+    except SettingsError as error:
+        raise CommandError(str(error), Exit.USAGE) from None
+    with channel:
+        client = Client(channel, settings.token)
+        try:
+            yield client
+        except grpc.RpcError as error:
+            raise _told(error, target, client.task_id) from None
+
+
+def _channel(target: Target, settings: CommandSettings) -> grpc.Channel:
+    options: list[tuple[str, str | int]] = [
+        ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
+        # The contract says which call may be repeated; the channel must not repeat on its own account.
+        ("grpc.enable_retries", 0),
+        # What HTTP_PROXY names is nobody whom the settings know, and need not be shown a token.
+        ("grpc.enable_http_proxy", 0),
+    ]
+    if not target.tls:
+        return grpc.insecure_channel(target.address, options=options)
+    return grpc.secure_channel(target.address, _credentials(settings), options=options)
+
+
+def _credentials(settings: CommandSettings) -> grpc.ChannelCredentials:
+    authorities = chain = key = None
+    try:
+        if settings.gateway_ca is not None:
+            authorities = read_pem(settings.gateway_ca)
+            check_authorities(settings.gateway_ca, authorities)
+    except PemFileError as error:
+        raise SettingsError(f"{PREFIX}GATEWAY_CA: {error}") from error
+    try:
+        if settings.operator_tls_cert is not None and settings.operator_tls_key is not None:
+            chain, key = read_pem(settings.operator_tls_cert), read_pem(settings.operator_tls_key)
+            check_pair(settings.operator_tls_cert, settings.operator_tls_key, chain, of_server=False)
+    except PemFileError as error:
+        raise SettingsError(f"{PREFIX}OPERATOR_TLS_CERT, _KEY: {error}") from error
+    return grpc.ssl_channel_credentials(authorities, key, chain)
+
+
+def _told(error: Any, target: Target, task_id: str) -> CommandError:
+    code: grpc.StatusCode = error.code()
+    detail = _detail(error)
+    if detail is None and code is grpc.StatusCode.UNAVAILABLE:
+        return CommandError(why_unreachable(target, str(error.details())), Exit.UNREACHABLE)
+    if detail is None and code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        line = f"the gateway at {target.address} does not answer; is it running there, and is this its gRPC port?"
+        return CommandError(line, Exit.UNREACHABLE)
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return CommandError(f"the gateway at {target.address} does not offer this; it may be an older one", Exit.FAULT)
+    line = detail.message if detail is not None and detail.message else str(error.details())
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        line += "; set RAKUTEN_OPERATOR_TOKEN (or RAKUTEN_API_TOKEN)"
+    if detail is not None and detail.reason == errors_pb2.ERROR_REASON_STATUS_CONFLICT:
+        line += _what_you_can_do(detail, task_id)
+    return CommandError(line, _exit(code, detail))
+
+
+def _what_you_can_do(detail: errors_pb2.ErrorDetail, task_id: str) -> str:
+    possible = [line.partition("   ")[0] for line in commands(detail.allowed, task_id)]
+    return "; what you can do: " + " or ".join(f"`{command}`" for command in possible) if possible else ""
+
+
+def _exit(code: grpc.StatusCode, detail: errors_pb2.ErrorDetail | None) -> Exit:
+    if detail is not None and [violation.field for violation in detail.violations] == ["alert_id"]:
+        return Exit.NOT_FOUND
+    return _CODES.get(code, Exit.FAULT)
+
+
+def _detail(error: Any) -> errors_pb2.ErrorDetail | None:
+    for key, value in error.trailing_metadata() or ():
+        if key != "grpc-status-details-bin":
+            continue
+        try:
+            status = Status.FromString(value)
+            detail = errors_pb2.ErrorDetail()
+            if status.details and status.details[0].Unpack(detail):
+                return detail
+        except DecodeError:
+            return None
+    return None

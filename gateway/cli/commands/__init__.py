@@ -1,0 +1,1 @@
+"""The commands of `order-gateway`, a module for each group."""

@@ -1,0 +1,39 @@
+"""The desk where workers wait for orders (specification, section 4, taking)."""
+
+from collections.abc import Callable, Hashable
+from typing import TypeAlias
+
+from gateway.dispatch.dispatcher import Dispatcher
+from gateway.domain.instant import Instant
+from gateway.domain.models import Actor, Lease, LeaseRequest, Policy
+from gateway.orders.history import QUEUE
+from gateway.orders.lease import open_lease, take_next, undo_lease
+from gateway.store.port import Transaction
+
+OrderDispatcher: TypeAlias = Dispatcher[LeaseRequest, Lease]
+
+
+class OrderLeaseSource:
+    """What the desk hands out: orders, each with a fresh token."""
+
+    topic = QUEUE
+
+    def __init__(self, policy: Policy, new_token: Callable[[], str]) -> None:
+        self._policy = policy
+        self._new_token = new_token
+
+    def process_of(self, request: LeaseRequest) -> Hashable | None:
+        """Name a worker's process: it waits in one stream at a time. Over REST nobody can tell."""
+        return request.session_id and (request.worker_id, request.session_id, request.journal_id)
+
+    def open(self, tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None:
+        """Begin a wait: heartbeat, the session's unacknowledged lease again, or the next order."""
+        return open_lease(tx, now, self._policy, request, self._new_token())
+
+    def take(self, tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None:
+        """Lease the next order."""
+        return take_next(tx, now, self._policy, request, self._new_token())
+
+    def release(self, tx: Transaction, now: Instant, request: LeaseRequest, lease: Lease) -> bool:
+        """Undo a lease that was never handed over, neither here nor in another stream of the same process."""
+        return undo_lease(tx, now, lease.task_id, lease.token, Actor("gateway", request.worker_id))

@@ -1,0 +1,36 @@
+"""The desk where workers wait for queries (specification, section 6)."""
+
+from typing import TypeAlias
+
+from gateway.account_queries.lease import give_back_query, open_query_lease, take_next_query
+from gateway.account_queries.topics import QUERIES
+from gateway.dispatch.dispatcher import Dispatcher
+from gateway.domain.account_queries import QueryLease, QueryLeaseRequest, QueryPolicy
+from gateway.domain.instant import Instant
+from gateway.store.port import Transaction
+
+QueryDispatcher: TypeAlias = Dispatcher[QueryLeaseRequest, QueryLease]
+
+
+class QueryLeaseSource:
+    """What the desk hands out: queries, any number at once."""
+
+    topic = QUERIES
+
+    def __init__(self, policy: QueryPolicy) -> None:
+        self._policy = policy
+
+    def process_of(self, _request: QueryLeaseRequest) -> None:
+        """Let a process wait in several streams, since any number of queries may be in flight."""
+
+    def open(self, tx: Transaction, now: Instant, request: QueryLeaseRequest) -> QueryLease | None:
+        """Begin a wait: a query of the session whose answer was lost, or the next query."""
+        return open_query_lease(tx, now, self._policy, request)
+
+    def take(self, tx: Transaction, now: Instant, request: QueryLeaseRequest) -> QueryLease | None:
+        """Lease the next query."""
+        return take_next_query(tx, now, self._policy, request)
+
+    def release(self, tx: Transaction, now: Instant, _request: QueryLeaseRequest, lease: QueryLease) -> bool:
+        """Undo a lease that was never handed over."""
+        return give_back_query(tx, now, lease.query_id, lease.attempt)

@@ -1,0 +1,170 @@
+"""Account queries (specification, section 6): their vocabulary, the one rule of a lapsed lease, their values.
+
+Reading has no side effect, so what happens to a lapsed lease is the opposite of what happens to an order's; nothing
+here is shared with the order queue (docs/two-queues.md).
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+
+class QueryStatus(StrEnum):
+    """Where a query stands. The gateway decides."""
+
+    QUEUED = "queued"
+    """Waits for a worker. Moves on by a lease, or to expired when it grows too old."""
+    LEASED = "leased"
+    """A worker reads the site. Moves on by its result, or by `after_timeout` when the lease runs out."""
+    SUCCEEDED = "succeeded"
+    """Ended with a result."""
+    FAILED = "failed"
+    """Ended with the worker's error, or with all attempts used up."""
+    EXPIRED = "expired"
+    """Ended: nobody answered within its lifetime."""
+
+
+QUERY_ENDED = frozenset({QueryStatus.SUCCEEDED, QueryStatus.FAILED, QueryStatus.EXPIRED})
+
+
+class QueryKind(StrEnum):
+    """What to read."""
+
+    ORDER_LIST = "order_list"
+    ORDER_DETAIL = "order_detail"
+
+
+def after_timeout(*, attempts: int, max_attempts: int, too_old: bool) -> QueryStatus:
+    """Say where a query goes when its lease has run out without a result: back into the queue while that helps."""
+    if attempts >= max_attempts:
+        return QueryStatus.FAILED
+    return QueryStatus.EXPIRED if too_old else QueryStatus.QUEUED
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPolicy:
+    """The settings that the rules of queries depend on."""
+
+    sites: tuple[str, ...]
+    lease_ttl: timedelta
+    lifetime: timedelta
+    max_attempts: int
+    retention: timedelta
+    longest_wait: timedelta
+    max_params_bytes: int
+    max_result_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySubmission:
+    """A checked request to file a query."""
+
+    query_id: str
+    site: str
+    kind: QueryKind
+    params_json: str
+    traceparent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySubmitted:
+    """What a submission came to. `differs`: in which fields it differs from the query that existed."""
+
+    query_id: str
+    status: QueryStatus
+    created: bool
+    differs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryError:
+    """Why a query failed or expired. `code` is the worker's, 0 where the gateway ended the query."""
+
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query as stored. `row` orders queries by submission; the `*_us` are of the service clock."""
+
+    row: int
+    query_id: str
+    site: str
+    kind: QueryKind
+    params_json: str
+    traceparent: str
+    status: QueryStatus
+    lease_owner: str | None
+    lease_expires_at: str | None
+    lease_deadline_us: int | None
+    attempts: int
+    lifetime_ends_us: int
+    created_at: str
+    updated_at: str
+    completed_at: str | None
+    error: QueryError | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDetail:
+    """A query with its result, which is None before success and in lists."""
+
+    query: Query
+    result_json: str | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing changes any more."""
+        return self.query.status in QUERY_ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPage:
+    """Some queries, newest first. `next_row`: the page after this one starts below it; None on the last page."""
+
+    queries: tuple[Query, ...]
+    next_row: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySlice:
+    """Some queries, newest first, and how many there are in all."""
+
+    queries: tuple[Query, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLeaseRequest:
+    """A worker that asks for a query. `session_id` is None over REST; `held` is what the session has in hand."""
+
+    worker_id: str
+    session_id: str | None
+    sites: tuple[str, ...]
+    held: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLease:
+    """A query in a worker's hand. `lives_for` counts from when this was made."""
+
+    query_id: str
+    site: str
+    kind: QueryKind
+    params_json: str
+    lease_expires_at: str
+    attempt: int
+    lives_for: timedelta
+    traceparent: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOutcome:
+    """What a worker brings for one attempt: a result, or else an error. `attempt` is None only over REST."""
+
+    query_id: str
+    worker_id: str
+    attempt: int | None
+    result_json: str | None = None
+    error: QueryError | None = None

@@ -1,0 +1,47 @@
+"""Time as the rules see it: a wall clock for people and an elapsed clock for judging (docs/adr/0004)."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """One reading of the clock, taken once an operation.
+
+    `utc` is fixed-width text (`2026-11-29T15:58:22.123456Z`), which sorts as time and never decreases. `elapsed_us` is
+    the service clock in microseconds: it counts on through a suspend and a restart within one boot, and no step of the
+    wall clock moves it. Every deadline is judged by it.
+    """
+
+    utc: str
+    elapsed_us: int
+
+    def later(self, delay: timedelta) -> str:
+        """Return `utc` plus `delay`, as text."""
+        return utc_text(parse_utc(self.utc) + delay)
+
+
+class Clock(Protocol):
+    """Where moments come from."""
+
+    def now(self) -> Instant:
+        """Read both clocks."""
+        ...
+
+
+def utc_text(at: datetime) -> str:
+    """Write an aware datetime as fixed-width UTC text."""
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def parse_utc(text: str) -> datetime:
+    """Read what `utc_text` wrote."""
+    return datetime.fromisoformat(text)
+
+
+def microseconds(delay: timedelta) -> int:
+    """Return `delay` in whole microseconds."""
+    return delay // timedelta(microseconds=1)

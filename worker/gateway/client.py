@@ -1,0 +1,295 @@
+"""The gateway over gRPC: outbound channel, keepalive, TLS, token, deadlines, and refusals as typed exceptions."""
+
+import asyncio
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+from google.rpc.status_pb2 import Status
+from grpc.aio import AioRpcError, Channel, Metadata
+from ordergateway.v1 import errors_pb2
+from ordergateway.v1 import order_leases_pb2 as pb
+from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
+
+from common.pem_files import PemFileError, check_authorities, check_pair, read_pem
+from worker.gateway.answers import MAX_MESSAGES_OF_A_STREAM, check_lease, check_renewal, check_same, message_of
+from worker.gateway.bounds import RETRY_AFTER
+from worker.gateway.connectivity import Reach
+from worker.gateway.port import GatewayError, InvalidAnswer, Refused, Unreachable
+from worker.gateway.wire import to_duration, to_seconds
+from worker.settings import PREFIX, SettingsError, WorkerSettings
+
+if TYPE_CHECKING:  # the async stub exists for the type checker alone
+    from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceAsyncStub
+
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+CALL_SECONDS = 10.0
+# The gateway sends a heartbeat at once and then every 10 s; a stream silent for longer than this is dead.
+SILENCE_SECONDS = 25.0
+
+# A dead or frozen peer is noticed within 15 s; the set works only together, see grpc/grpc doc/keepalive.md.
+KEEPALIVE_OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.ping_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+_UNREACHABLE = {
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.UNKNOWN,
+    grpc.StatusCode.INTERNAL,
+    grpc.StatusCode.DATA_LOSS,
+}
+# A refusal for the token's sake settles nothing, so it needs no proof that the gateway itself said it.
+_CREDENTIALS = {
+    grpc.StatusCode.UNAUTHENTICATED: errors_pb2.ERROR_REASON_UNAUTHENTICATED,
+    grpc.StatusCode.PERMISSION_DENIED: errors_pb2.ERROR_REASON_PERMISSION_DENIED,
+}
+_NO_GRPC_PORT = "that is the gateway's HTTP port, or something else; gRPC has one of its own, 31110 unless set"
+# What grpc says where the two ends do not agree about TLS, and what to look at.
+_TLS_ADVICE = {
+    "WRONG_VERSION_NUMBER": "is TLS on at the gateway? grpcs:// asks for it, grpc:// does not",
+    "CERTIFICATE_VERIFY_FAILED": "the gateway's certificate is not trusted here, see RAKUTEN_GATEWAY_CA",
+    "Hostname Verification Check failed": "the gateway's certificate is for another name",
+    "Socket closed": "if TLS is on at the gateway, its address begins with grpcs://",
+    "http1.x server": _NO_GRPC_PORT,
+    "missing selected ALPN": _NO_GRPC_PORT,
+}
+_Answer = TypeVar("_Answer", bound=Message)
+
+
+class _End:
+    """The end of a stream; None is a message that could not be read."""
+
+
+_END = _End()
+
+
+def open_channel(settings: WorkerSettings, interceptors: Sequence[grpc.aio.ClientInterceptor] = ()) -> Channel:
+    """The outbound channel that the settings describe. Nothing is sent before the first call.
+
+    Raises SettingsError if a TLS file cannot be used.
+    """
+    target = settings.gateway
+    if target is None:
+        raise ValueError("no gateway is set")
+    options = [
+        *KEEPALIVE_OPTIONS,
+        ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+        ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+        # The order loop has a backoff of its own; the channel's must not make it wait much longer.
+        ("grpc.initial_reconnect_backoff_ms", 500),
+        ("grpc.max_reconnect_backoff_ms", 5_000),
+        # The contract says which call may be repeated, and when; the channel must not repeat on its own account.
+        ("grpc.enable_retries", 0),
+        # What HTTP_PROXY names is nobody whom the settings know, and need not be shown a token.
+        ("grpc.enable_http_proxy", 0),
+    ]
+    if not target.tls:
+        return grpc.aio.insecure_channel(target.address, options=options, interceptors=interceptors)
+    credentials = _credentials(settings)
+    return grpc.aio.secure_channel(target.address, credentials, options=options, interceptors=interceptors)
+
+
+def _credentials(settings: WorkerSettings) -> grpc.ChannelCredentials:
+    authorities = chain = key = None
+    try:
+        if settings.gateway_ca is not None:
+            authorities = read_pem(settings.gateway_ca)
+            check_authorities(settings.gateway_ca, authorities)
+    except PemFileError as error:
+        raise SettingsError(f"{PREFIX}GATEWAY_CA: {error}") from error
+    try:
+        if settings.worker_tls_cert is not None and settings.worker_tls_key is not None:
+            chain, key = read_pem(settings.worker_tls_cert), read_pem(settings.worker_tls_key)
+            check_pair(settings.worker_tls_cert, settings.worker_tls_key, chain, of_server=False)
+    except PemFileError as error:
+        raise SettingsError(f"{PREFIX}WORKER_TLS_CERT, _KEY: {error}") from error
+    return grpc.ssl_channel_credentials(authorities, key, chain)
+
+
+class GatewayClient:
+    """OrderLeases over a channel."""
+
+    def __init__(
+        self, channel: Channel, *, worker_id: str, session_id: str, journal_id: str, token: str | None
+    ) -> None:
+        self._stub: OrderLeaseServiceAsyncStub = OrderLeaseServiceStub(channel)
+        self._worker_id = worker_id
+        self._session_id = session_id
+        self._journal_id = journal_id
+        self._metadata = Metadata(("authorization", f"Bearer {token}")) if token else Metadata()
+        self._reach = Reach()
+
+    async def lease(self, sites: Sequence[str], wait: float) -> pb.Lease | None:
+        """See OrderLeases."""
+        request = pb.LeaseOrdersRequest(
+            worker_id=self._worker_id,
+            session_id=self._session_id,
+            journal_id=self._journal_id,
+            sites=sites,
+            wait=to_duration(wait),
+        )
+        stream = self._stub.LeaseOrders(request, metadata=self._metadata, timeout=wait + SILENCE_SECONDS)
+        try:
+            message = await first_lease("LeaseOrders", stream, self._reach.answered)
+            return None if message is None else check_lease("LeaseOrders", message.lease, sites=sites)
+        except AioRpcError as error:
+            raise self._failed(error) from error
+        except TimeoutError:
+            self._reach.lost()
+            raise Unreachable(f"the lease stream was silent for {SILENCE_SECONDS:.0f} s") from None
+        finally:
+            stream.cancel()
+
+    async def renew(
+        self, task_id: str, lease_token: str, *, seconds: float, with_other_orders: bool = False
+    ) -> pb.RenewLeaseResponse:
+        """See OrderLeases."""
+        request = pb.RenewLeaseRequest(
+            task_id=task_id,
+            worker_id=self._worker_id,
+            lease_token=lease_token,
+            with_other_orders=with_other_orders,
+        )
+        answer = await self._call(
+            "RenewLease", lambda: self._stub.RenewLease(request, metadata=self._metadata, timeout=seconds)
+        )
+        return check_renewal("RenewLease", answer, task_id)
+
+    async def report(self, request: pb.ReportOrderRequest) -> pb.ReportOrderResponse:
+        """See OrderLeases."""
+        answer = await self._call(
+            "ReportOrder", lambda: self._stub.ReportOrder(request, metadata=self._metadata, timeout=CALL_SECONDS)
+        )
+        check_same("ReportOrder", "task_id", answer.task_id, request.task_id)
+        return answer
+
+    async def request_permit(
+        self,
+        task_id: str,
+        lease_token: str,
+        *,
+        attests_no_click_record: bool,
+        verification: pb.Verification | None,
+    ) -> pb.RequestSubmitPermitResponse:
+        """See OrderLeases."""
+        request = pb.RequestSubmitPermitRequest(
+            task_id=task_id,
+            worker_id=self._worker_id,
+            lease_token=lease_token,
+            journal_id=self._journal_id,
+            attests_no_click_record=attests_no_click_record,
+            verification=verification,
+        )
+        answer = await self._call(
+            "RequestSubmitPermit",
+            lambda: self._stub.RequestSubmitPermit(request, metadata=self._metadata, timeout=CALL_SECONDS),
+        )
+        check_same("RequestSubmitPermit", "task_id", answer.task_id, task_id)
+        return answer
+
+    async def reclaim(self, task_id: str, *, requested_by: str, reason: str) -> pb.Lease:
+        """See OrderLeases."""
+        request = pb.ReclaimOrderRequest(
+            task_id=task_id,
+            worker_id=self._worker_id,
+            session_id=self._session_id,
+            journal_id=self._journal_id,
+            requested_by=requested_by,
+            reason=reason,
+        )
+        answer = await self._call(
+            "ReclaimOrder", lambda: self._stub.ReclaimOrder(request, metadata=self._metadata, timeout=CALL_SECONDS)
+        )
+        return check_lease("ReclaimOrder", answer.lease, task_id=task_id)
+
+    async def probe(self) -> None:
+        """See OrderLeases."""
+        try:
+            # Of no task: the gateway looks at the token first, and refuses the rest.
+            await self.renew("", "", seconds=CALL_SECONDS)
+        except Refused as refusal:
+            if refusal.is_credentials:
+                raise
+
+    async def _call(self, method: str, call: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        try:
+            answer = message_of(method, await call())
+        except AioRpcError as error:
+            raise self._failed(error) from error
+        self._reach.answered()
+        return answer
+
+    def _failed(self, error: AioRpcError) -> GatewayError:
+        failure = to_gateway_error(error)
+        if isinstance(failure, Refused) and not failure.is_credentials:
+            self._reach.answered()
+        else:
+            self._reach.lost()
+        return failure
+
+
+async def first_lease(
+    method: str, stream: AsyncIterable[_Answer], on_message: Callable[[], None] = lambda: None
+) -> _Answer | None:
+    """The first message of a stream that brings a lease; None if it ends without one.
+
+    Raises TimeoutError if it is silent for longer than SILENCE_SECONDS, InvalidAnswer, AioRpcError.
+    """
+    messages = aiter(stream)
+    for _ in range(MAX_MESSAGES_OF_A_STREAM):
+        async with asyncio.timeout(SILENCE_SECONDS):
+            message = await anext(messages, _END)
+        if isinstance(message, _End):
+            return None
+        on_message()
+        if message_of(method, message).HasField("lease"):
+            return message
+    raise InvalidAnswer(method, f"the stream has brought more than {MAX_MESSAGES_OF_A_STREAM} messages")
+
+
+def to_gateway_error(error: AioRpcError) -> GatewayError:
+    """A failed call in the worker's terms.
+
+    Only an ErrorDetail with a reason is the gateway's own word. A status without one may come from anything on the way
+    (a proxy's 404 is UNIMPLEMENTED) or from gRPC itself, whatever its code says.
+    """
+    code, words = error.code(), error.details() or ""
+    detail = error_detail(error)
+    if code in _UNREACHABLE or (detail is not None and detail.reason == errors_pb2.ERROR_REASON_TOO_MANY):
+        said = f"{code.name}: {words}"
+        return Unreachable(next((f"{hint} ({said})" for sign, hint in _TLS_ADVICE.items() if sign in words), said))
+    if detail is None or detail.reason == errors_pb2.ERROR_REASON_UNSPECIFIED:
+        if code in _CREDENTIALS:
+            return Refused(f"{code.name}: {words}", reason=_CREDENTIALS[code])
+        guess = "not an answer of the gateway; is something else, or an older version, at its address?"
+        return Unreachable(f"{guess} {code.name}: {words}")
+    violations = "; ".join(f"{violation.field}: {violation.description}" for violation in detail.violations)
+    return Refused(
+        " ".join(part for part in (detail.message or words, violations) if part),
+        reason=detail.reason,
+        status=detail.current_status,
+        recorded_late=detail.recorded_late,
+        retry_after=to_seconds(detail.retry_after, RETRY_AFTER) if detail.HasField("retry_after") else None,
+        fields=tuple(violation.field for violation in detail.violations),
+    )
+
+
+def error_detail(error: AioRpcError) -> errors_pb2.ErrorDetail | None:
+    """The contract's ErrorDetail of a refusal; None where it carries none that can be read."""
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin" and isinstance(value, bytes):
+            try:
+                status = Status.FromString(value)
+                for packed in status.details:
+                    detail = errors_pb2.ErrorDetail()
+                    if packed.Unpack(detail):
+                        return detail
+            except DecodeError:
+                return None
+    return None

@@ -1,0 +1,181 @@
+"""An order in the worker's hand, from the acknowledged lease to its end.
+
+`created -> cart -> confirmation -> amount guard -> permit -> click -> payment -> end`, or the recovery branch for a
+task that was in hand before. However it goes, it ends in one of these ways:
+
+| what went wrong                                       | before the permit | permit asked, or recovered | clicked     |
+|-------------------------------------------------------|-------------------|----------------------------|-------------|
+| malformed intent (422)                                | failed            | needs_human                | needs_human |
+| item unavailable; site down, refusing, slow; scraper  | failed            | needs_human                | needs_human |
+| logged out (5001); page changed; cart or amount wrong | needs_human       | needs_human                | needs_human |
+| not implemented for this site (501)                   | failed            | needs_human                | needs_human |
+| no local disk; a fault of this program (500)          | needs_human       | needs_human                | needs_human |
+| worker stopped                                        | needs_human       | needs_human                | needs_human |
+| lease lost: no end is reported, the task turns stale and a person decides                                        |
+
+`failed` says that nothing was bought; it is never said where that is not certain.
+"""
+
+import logging
+import sqlite3
+
+import httpx
+
+from worker.failpoints import FailpointName
+from worker.gateway.lease import LeaseLostError, StepTimeoutError, WorkerStoppingError
+from worker.journal.records import JournalEntry, Order, OrderStatus
+from worker.orders.cart import check_cart, confirm, fill_cart
+from worker.orders.intent import Intent, MalformedIntentError, parse_intent
+from worker.orders.payment import pay
+from worker.orders.recovery import recover
+from worker.orders.run import EndOrderError, LocalDiskError, OrderRun, needs_human
+from worker.orders.state import OrderState
+from worker.orders.submit import submit
+from worker.sites.port import LoggedOutError, PageChangedError, SiteError
+from worker.sites.scraper import ScraperError, fill_in_variants
+
+log = logging.getLogger(__name__)
+
+MALFORMED_CODE = 422
+FAULT_CODE = 500
+NOT_IMPLEMENTED_CODE = 501
+_SITE_FAILED = (SiteError, StepTimeoutError, ScraperError, httpx.HTTPError, OSError)
+
+
+async def execute(run: OrderRun) -> OrderStatus | None:
+    """Executes the order and reports its end; returns how it ended, None if the lease was lost.
+
+    Raises sqlite3.Error where the journal cannot be written: then nothing can be done or told any more.
+    """
+    try:
+        await run.guard.hold(run.account.take(), seconds=None)
+        try:
+            await _execute(run)
+        finally:
+            run.account.give_back()
+    except LeaseLostError as error:
+        await _lose(run, error)
+        return None
+    except sqlite3.Error:
+        raise
+    except Exception as error:  # noqa: BLE001 -- every order has one end, whatever happened
+        end = await _end_for(run, error)
+    else:
+        raise AssertionError("an order ends with a payment or an exception")
+    if end.state is None and run.guard.is_lost:
+        # Nothing new is known of the site and the gateway would refuse the end: left open, so that a reclaim can go on.
+        await _lose(run, end)
+        return None
+    return await _finish(run, end)
+
+
+def may_begin_again(order: Order, *, clicked: bool) -> bool:
+    """True for an order that needed a person before anything was placed: back in the queue, it is tried once more.
+
+    Every rule of a recovered task holds for it: the look at the site, the permit.
+    """
+    nothing_placed = not clicked and not order.state.is_placed and order.site_order_id is None
+    return order.status is OrderStatus.NEEDS_HUMAN and nothing_placed
+
+
+async def report_end_again(run: OrderRun, order: Order) -> OrderStatus:
+    """The journal has ended the task before: the same end is told under this lease, and nothing else is done.
+
+    `failed` only says what this journal's own runs did; where the task was in other hands too, a person must look.
+    """
+    status, detail = order.status, order.detail
+    if status is OrderStatus.FAILED and await run.parts.journal.lease_count(run.task_id) < run.lease.lease_count:
+        status = OrderStatus.NEEDS_HUMAN
+        detail = f"ended here as failed ({order.detail}), but the task was in other hands too"
+    entry = JournalEntry(
+        event="end reported again",
+        state=order.state,
+        status=status,
+        evidence_ref=order.evidence_ref,
+        site_order_id=order.site_order_id,
+        payable_yen=order.payable_yen,
+        pay_deadline=order.pay_deadline,
+        detail=detail,
+        error_code=order.error_code,
+    )
+    await run.parts.journal.record(run.task_id, entry)
+    await _report_end(run)
+    return status
+
+
+async def _execute(run: OrderRun) -> None:
+    intent = _parse(run)
+    if run.recovered:
+        await recover(run, intent)
+    else:
+        await run.journal("begun", OrderState.CREATED)
+        await run.report()
+    items = await run.on_site(fill_in_variants(intent.items, run.parts.scraper))
+    await fill_cart(run, items)
+    await check_cart(run, items)
+    confirmation = await confirm(run, intent, items)
+    await submit(run, intent, items, confirmation)
+    await pay(run, intent)
+
+
+def _parse(run: OrderRun) -> Intent:
+    try:
+        return parse_intent(run.lease.intent_json)
+    except MalformedIntentError as error:
+        words = f"malformed intent: {error}"
+        # Whoever had the task before may have read it, and clicked: without the intent the site cannot be asked.
+        if run.recovered or run.clicked:
+            raise needs_human(f"{words}; not known whether the order was placed", error_code=MALFORMED_CODE) from error
+        raise EndOrderError(OrderStatus.FAILED, words, error_code=MALFORMED_CODE) from error
+
+
+async def _lose(run: OrderRun, error: Exception) -> None:
+    log.error("left without the lease: %s", error, extra={"task_id": run.task_id, "stage": run.stage})
+    await run.parts.journal.note(run.task_id, "lease lost", f"{error} (at {run.stage})")
+
+
+async def _end_for(run: OrderRun, error: Exception) -> EndOrderError:
+    """The table above."""
+    if isinstance(error, EndOrderError):
+        return error
+    if isinstance(error, WorkerStoppingError):
+        done = "after the click" if run.clicked else "before the order was placed"
+        return needs_human(f"the worker was stopped {done}")
+    log.warning("the order stops: %r", error, extra={"task_id": run.task_id, "stage": run.stage})
+    code = error.error_code if isinstance(error, SiteError) else None
+    words = f"{run.stage}: {error or type(error).__name__}"
+    if isinstance(error, SiteError) and error.page is not None:
+        try:
+            await run.keep(run.stage, error.page)
+        except LocalDiskError as disk:
+            words += f"; {disk}"
+    if run.clicked:
+        return needs_human(f"after the click, {words}", error_code=code)
+    if isinstance(error, LoggedOutError | PageChangedError | LocalDiskError):
+        return needs_human(words, error_code=code)
+    if isinstance(error, NotImplementedError):
+        code, known = NOT_IMPLEMENTED_CODE, True
+    else:
+        known = isinstance(error, _SITE_FAILED)
+    if not known:
+        log.error("a fault of this program", exc_info=error, extra={"task_id": run.task_id})
+        return needs_human(f"a fault of this program at {words}", error_code=FAULT_CODE)
+    if run.permit_asked or run.recovered:
+        return needs_human(f"nothing was clicked by this run; {words}", error_code=code)
+    return EndOrderError(OrderStatus.FAILED, f"nothing was bought; {words}", error_code=code)
+
+
+async def _finish(run: OrderRun, end: EndOrderError) -> OrderStatus:
+    facts = {"evidence_ref": run.evidence_ref, "site_order_id": run.site_order_id} | end.facts
+    await run.journal(
+        "ended", end.state or run.state, status=end.status, detail=str(end), error_code=end.error_code, **facts
+    )
+    log.info("order ended", extra={"task_id": run.task_id, "status": end.status.value, "state": run.state.value})
+    await _report_end(run)
+    return end.status
+
+
+async def _report_end(run: OrderRun) -> None:
+    await run.passed(FailpointName.END_JOURNALLED)
+    if await run.report():
+        await run.passed(FailpointName.TERMINAL_REPORTED)

@@ -1,0 +1,302 @@
+"""The order loop: one order at a time, from the lease to its end, for as long as the worker runs.
+
+`reclaim request? reclaim : room on disk? lease : wait` -> journal -> acknowledge -> execute. No fault leaves it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+from ordergateway.v1 import errors_pb2
+from ordergateway.v1 import order_leases_pb2 as pb
+
+from worker.account_lock import AccountLocks, AccountTurn
+from worker.clock import Entropy
+from worker.failpoints import FailpointName
+from worker.gateway.backoff import Backoff
+from worker.gateway.bounds import TURN
+from worker.gateway.lease import LeaseGuard, LeaseLostError
+from worker.gateway.port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreachable
+from worker.gateway.wire import state_from_wire
+from worker.journal.journal import Taken
+from worker.journal.records import JournalEntry, OrderStatus, ReclaimRequest, ReclaimStatus
+from worker.orders.executor import NOT_IMPLEMENTED_CODE, execute, may_begin_again, report_end_again
+from worker.orders.run import REPORT_PATIENCE, OrderRun, Parts, later
+from worker.sites.port import Site, sites_that_can_order
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+FIRST_DELAY = 0.5
+MOST_DELAY = 30.0
+CREDENTIALS_DELAY = 30.0
+DISK_DELAY = 30.0
+# With no site to order on nothing is leased; the way to the gateway is still looked at.
+PROBE_DELAY = 30.0
+RECLAIM_POLL = 0.5
+# While a reclaim waits for another task to end, streams are short, so that it is tried again soon.
+SHORT_WAIT = 2.0
+
+
+InTrace = Callable[[pb.Lease], AbstractContextManager[object]]
+"""What is around everything that is done for a lease: a span of its trace."""
+
+
+def not_traced(_lease: pb.Lease) -> AbstractContextManager[object]:
+    """Nothing."""
+    return nullcontext()
+
+
+class OrderLoop:
+    """Takes orders and executes them, one after the other."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        sites: Sequence[Site],
+        accounts: AccountLocks,
+        entropy: Entropy,
+        *,
+        lease_wait: float,
+        stopping: asyncio.Event,
+        in_trace: InTrace = not_traced,
+    ) -> None:
+        self._parts = parts
+        self._in_trace = in_trace
+        self._sites: Mapping[str, Site] = {site.name: site for site in sites if site.can_order}
+        self._names = sites_that_can_order(sites)
+        self._accounts = accounts
+        self._entropy = entropy
+        self._lease_wait = lease_wait
+        self._stopping = stopping
+        self._backoff = Backoff(entropy, first=FIRST_DELAY, most=MOST_DELAY)
+        self._obstacle_told = False
+        self._reclaim_in_progress = True  # perhaps, of a process that is gone
+
+    async def run(self) -> None:
+        """Runs until the worker is stopped. An order in hand is left safely, see `execution`."""
+        while not self._stopping.is_set():
+            begun = self._parts.clock.elapsed()
+            try:
+                if not await self._turn():
+                    await self._pause(TURN.least - (self._parts.clock.elapsed() - begun))
+            except InvalidAnswer as error:
+                await self._wait_after("nothing is taken", error)
+            except Unreachable as error:
+                await self._wait_after("the gateway cannot be reached", error)
+            except Refused as refusal:
+                await self._wait_after_refusal(refusal)
+            except Exception as error:
+                log.exception("a turn of the order loop failed")
+                await self._wait_after("a turn of the order loop failed", error)
+
+    async def _turn(self) -> bool:
+        """True if it brought an order, or a person's wish, to its end."""
+        # Before a lease, or a reclaim, that could not be written down and would turn stale.
+        self._parts.journal.ensure_alone()
+        if (why := await self._parts.journal.why_not_writable()) is not None:
+            self._tell_obstacle(why)
+            await self._pause(DISK_DELAY)
+            return False
+        # A report may be on disk though writing it down seemed to fail: whoever wrote it did not send it.
+        await self._parts.outbox.start()
+        if self._reclaim_in_progress:
+            await self._parts.journal.interrupt_taken_reclaim_requests()
+            self._reclaim_in_progress = False
+        reclaim_request = await self._parts.journal.next_reclaim_request()
+        if reclaim_request is not None and await self._try_reclaim(reclaim_request):
+            return True
+        if not self._names:
+            await self._parts.gateway.probe()
+            self._backoff.reset()
+            await self._rest(PROBE_DELAY, reclaim_request)
+            return False
+        if (shortage := self._parts.disk.shortage()) is not None:
+            self._tell_obstacle(shortage)
+            await self._rest(DISK_DELAY, reclaim_request)
+            return False
+        if self._obstacle_told:
+            log.info("orders are taken again")
+        self._obstacle_told = False
+        wait = min(SHORT_WAIT, self._lease_wait) if reclaim_request is not None else self._lease_wait
+        waiting = self._parts.gateway.lease(self._names, wait)
+        lease = await self._until_reclaim_request_or_stop(waiting, watch_reclaim_requests=reclaim_request is None)
+        self._backoff.reset()
+        return lease is not None and await self._work(lease, from_queue=True) is not None
+
+    # Waiting
+
+    async def _until_reclaim_request_or_stop(
+        self, waiting: Coroutine[Any, Any, T], *, watch_reclaim_requests: bool = True
+    ) -> T | None:
+        """What `waiting` brings; None if a person's wish, or the stop, came first.
+
+        A lease that was on its way then is not lost: the same session gets it again.
+        """
+        work = asyncio.ensure_future(waiting)
+        others: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._stopping.wait())}
+        if watch_reclaim_requests:
+            others.add(asyncio.ensure_future(self._reclaim_request_comes()))
+        try:
+            await asyncio.wait({work, *others}, return_when=asyncio.FIRST_COMPLETED)
+            return work.result() if work.done() else None
+        finally:
+            for task in (work, *others):
+                task.cancel()
+            await asyncio.gather(work, *others, return_exceptions=True)
+
+    async def _reclaim_request_comes(self) -> bool:
+        while await self._parts.journal.next_reclaim_request() is None:
+            await self._parts.clock.sleep(RECLAIM_POLL)
+        return True
+
+    async def _rest(self, seconds: float, reclaim_request: ReclaimRequest | None) -> None:
+        """Until the next turn; a wish that has to wait is tried again sooner."""
+        rest = self._parts.clock.sleep(seconds if reclaim_request is None else SHORT_WAIT)
+        await self._until_reclaim_request_or_stop(rest, watch_reclaim_requests=reclaim_request is None)
+
+    async def _pause(self, seconds: float) -> None:
+        await self._until_reclaim_request_or_stop(self._parts.clock.sleep(seconds), watch_reclaim_requests=False)
+
+    async def _wait_after(self, words: str, error: Exception) -> None:
+        delay = self._backoff.delay()
+        log.warning("%s, trying again in %.1f s: %s", words, delay, error)
+        await self._pause(delay)
+
+    async def _wait_after_refusal(self, refusal: Refused) -> None:
+        words = (
+            f"the gateway does not accept the token, {BAD_CREDENTIALS}"
+            if refusal.is_credentials
+            else "the gateway refused"
+        )
+        log.error("%s; trying again in %.0f s (%s): %s", words, CREDENTIALS_DELAY, refusal.reason_name, refusal)
+        await self._pause(CREDENTIALS_DELAY)
+
+    def _tell_obstacle(self, why: str) -> None:
+        if not self._obstacle_told:
+            log.error("no new order is taken: %s", why)
+        self._obstacle_told = True
+
+    # Reclaiming
+
+    async def _try_reclaim(self, reclaim_request: ReclaimRequest) -> bool:
+        """True if the wish came to an end, or must be tried again at once; False if it has to wait."""
+        journal = self._parts.journal
+        try:
+            lease = await self._parts.gateway.reclaim(
+                reclaim_request.task_id, requested_by=reclaim_request.requested_by, reason=reclaim_request.reason
+            )
+        except Refused as refusal:
+            if refusal.reason == errors_pb2.ERROR_REASON_ANOTHER_TASK_ACTIVE:
+                await journal.move_reclaim_request(
+                    reclaim_request.id, ReclaimStatus.WAITING, "another task is in execution; waiting for its end"
+                )
+                return False
+            await journal.move_reclaim_request(
+                reclaim_request.id, ReclaimStatus.REFUSED, f"{refusal.reason_name}: {refusal}"
+            )
+            return True
+        except Unreachable as error:
+            await journal.move_reclaim_request(
+                reclaim_request.id, ReclaimStatus.WAITING, f"the gateway cannot be reached: {error}"
+            )
+            raise
+        self._reclaim_in_progress = True
+        await journal.move_reclaim_request(reclaim_request.id, ReclaimStatus.TAKEN, "in execution")
+        status = await self._work(lease)
+        order = await journal.order(reclaim_request.task_id)
+        if status is None:
+            await journal.move_reclaim_request(
+                reclaim_request.id, ReclaimStatus.INTERRUPTED, "the lease was lost before the task had ended"
+            )
+        else:
+            words = f"{status}, {order.state}: {order.detail}" if order else status.value
+            await journal.move_reclaim_request(reclaim_request.id, ReclaimStatus.DONE, words)
+        self._reclaim_in_progress = False
+        return True
+
+    # Working
+
+    async def _work(self, lease: pb.Lease, *, from_queue: bool = False) -> OrderStatus | None:
+        """Takes a lease from the journal's first line to its end; None if it was dropped or lost."""
+        with self._in_trace(lease):
+            return await self._work_traced(lease, from_queue=from_queue)
+
+    async def _work_traced(self, lease: pb.Lease, *, from_queue: bool) -> OrderStatus | None:
+        fields = {"task_id": lease.task_id, "site": lease.site, "lease_count": lease.lease_count}
+        received_at = self._parts.clock.elapsed()
+        taken = await self._parts.journal.take_lease(lease)
+        if taken is None:
+            log.warning("a lease that was taken before is dropped", extra=fields)
+            return None
+        log.info("lease taken", extra=fields)
+        await self._parts.checkpoint(FailpointName.LEASED)
+        guard = LeaseGuard(
+            lease,
+            self._parts.gateway,
+            self._parts.clock,
+            self._entropy,
+            received_at=received_at,
+            stopping=self._stopping,
+        )
+        try:
+            await guard.renew()
+        except LeaseLostError as error:
+            log.warning("the lease could not be acknowledged: %s", error, extra=fields)
+            return None
+        async with guard:
+            site = self._sites.get(lease.site)
+            if site is None:
+                why = f"this worker cannot look at or order on the site {lease.site}"
+                return await self._end_unbegun(lease, taken, why, NOT_IMPLEMENTED_CODE)
+            clicked = await self._parts.journal.has_click(lease.task_id)
+            if from_queue and lease.lease_count > 1 and may_begin_again(taken.order, clicked=clicked):
+                taken = Taken(await self._parts.journal.begin_again(lease.task_id), known=True)
+            return await self._act(lease, taken, guard, site, clicked=clicked)
+
+    async def _act(
+        self, lease: pb.Lease, taken: Taken, guard: LeaseGuard, site: Site, *, clicked: bool
+    ) -> OrderStatus | None:
+        order, known_state = taken.order, state_from_wire(lease.known_state)
+        recovered = taken.known or lease.lease_count > 1
+        try:
+            folder = self._parts.evidence.choose_run_folder(
+                lease.task_id, recovered=recovered, lease_count=lease.lease_count
+            )
+        except OSError as error:
+            why = f"nothing was done by this run: no evidence can be kept in {error.filename}: {error.strerror}"
+            return await self._end_unbegun(lease, taken, why)
+        await self._parts.journal.use_run_folder(lease.task_id, folder)
+        run = OrderRun(
+            parts=self._parts,
+            site=site,
+            account=AccountTurn(self._accounts.of(lease.site)),
+            lease=lease,
+            guard=guard,
+            folder=folder,
+            recovered=recovered,
+            state=later(order.state, known_state),
+            site_order_id=order.site_order_id,
+            clicked=clicked,
+        )
+        await run.passed(FailpointName.ACKNOWLEDGED)
+        if order.status is not OrderStatus.OPEN:
+            return await report_end_again(run, order)
+        return await execute(run)
+
+    async def _end_unbegun(
+        self, lease: pb.Lease, taken: Taken, detail: str, error_code: int | None = None
+    ) -> OrderStatus:
+        """Ends a task that this run cannot begin: only a person can say what became of it."""
+        entry = JournalEntry(
+            event="ended",
+            state=later(taken.order.state, state_from_wire(lease.known_state)),
+            status=OrderStatus.NEEDS_HUMAN,
+            detail=detail,
+            error_code=error_code,
+        )
+        await self._parts.journal.record(lease.task_id, entry)
+        await self._parts.outbox.deliver(lease.task_id, patience=REPORT_PATIENCE)
+        return OrderStatus.NEEDS_HUMAN

@@ -1,0 +1,45 @@
+"""Paying a placed order, once (specification, sections 4 and 5).
+
+| the payment                            | the task ends as                                                  |
+|----------------------------------------|-------------------------------------------------------------------|
+| paid                                   | succeeded, paid                                                   |
+| in a convenience store                 | needs_human, awaiting_payment, with the deadline                  |
+| asks for a step only a person can take | needs_human, scene preserved, no attempt to get round it          |
+| fails, or its answer is lost           | needs_human, ordered; the monitor tells later what the site shows |
+"""
+
+from worker.evidence.store import Step
+from worker.failpoints import FailpointName
+from worker.journal.journal import AlreadyRecordedError
+from worker.journal.records import OrderStatus
+from worker.orders.intent import Intent
+from worker.orders.run import EndOrderError, OrderRun, needs_human
+from worker.orders.state import OrderState
+
+
+async def pay(run: OrderRun, intent: Intent) -> None:
+    """Always raises EndOrderError: paying is the last step. Raises LeaseLostError before anything was paid."""
+    number = run.site_order_id
+    if run.recovered or number is None:
+        recovered = "the order was recovered, and a recovered run never pays"
+        why = recovered if run.recovered else "the site told no order number"
+        which = "the order" if number is None else f"order {number}"
+        raise needs_human(f"{why}: pay {which} on the site by hand, then resolve the task")
+    run.stage = Step.PAYMENT
+    run.guard.ensure()
+    try:
+        await run.parts.journal.record_payment(run.task_id, number)
+    except AlreadyRecordedError as error:
+        raise needs_human("the payment of this order is on record already; it was not paid again") from error
+    await run.passed(FailpointName.PAYMENT_RECORDED)
+    run.guard.ensure()
+    payment = await run.to_the_end(run.site.pay(number, run.payable_yen, intent.options, run.guard.ensure))
+    await run.passed(FailpointName.PAID)
+    await run.keep(Step.PAYMENT, payment.page, payment.state)
+    status = OrderStatus.NEEDS_HUMAN
+    detail = payment.detail
+    if payment.human_step is not None:
+        detail = f"only a person can go on: {payment.human_step}. {payment.detail}".strip()
+    elif payment.state is OrderState.PAID:
+        status = OrderStatus.SUCCEEDED
+    raise EndOrderError(status, detail, state=payment.state, pay_deadline=payment.pay_deadline)

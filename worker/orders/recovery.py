@@ -1,0 +1,49 @@
+"""What a worker does with a task that it, or another, has had in hand before (specification, section 4).
+
+| known                                      | then                                                              |
+|--------------------------------------------|-------------------------------------------------------------------|
+| the journal has ended the task             | the same end is reported again (`execution`)                      |
+| an order is found on the site              | its state is reported; paid or later: succeeded; else needs_human |
+| nothing can be said                        | needs_human                                                       |
+| not found, but clicked or told as ordered  | needs_human                                                       |
+| not found, never clicked                   | go on; the permit quotes this verification                        |
+
+A recovered run never pays: whoever finds an order did not see how it came about.
+"""
+
+from worker.failpoints import FailpointName
+from worker.journal.records import OrderStatus
+from worker.orders.intent import Intent
+from worker.orders.run import EndOrderError, OrderRun, needs_human
+from worker.orders.state import OrderState
+from worker.orders.verification import Finding, Verdict, verify
+
+_DONE = (OrderState.PAID, OrderState.SHIPPED, OrderState.DELIVERED)
+
+
+async def recover(run: OrderRun, intent: Intent) -> None:
+    """Returns if the order is to be placed after all; raises EndOrderError in every other case."""
+    finding = await verify(run, intent)
+    await run.passed(FailpointName.VERIFIED)
+    await apply_finding(run, finding)
+
+
+async def apply_finding(run: OrderRun, finding: Finding) -> None:
+    """Reads the table above for one verification."""
+    judgement = finding.judgement
+    if judgement.verdict == Verdict.VERDICT_ORDERED:
+        run.evidence_ref = finding.evidence_ref or run.evidence_ref
+        done = finding.state in _DONE
+        raise EndOrderError(
+            OrderStatus.SUCCEEDED if done else OrderStatus.NEEDS_HUMAN,
+            f"{judgement.why}; found when the task was taken again" + ("" if done else "; not paid by this run"),
+            state=finding.state,
+            site_order_id=judgement.order_number,
+            pay_deadline=finding.pay_deadline,
+        )
+    if judgement.verdict == Verdict.VERDICT_UNKNOWN:
+        raise needs_human(f"it is not known whether the order was placed: {judgement.why}")
+    if run.clicked or run.state.is_placed:
+        raise needs_human(f"the click was made or an order was reported, but {judgement.why}")
+    run.verification = finding.to_wire()
+    await run.parts.journal.note(run.task_id, "verified: not ordered", judgement.why)

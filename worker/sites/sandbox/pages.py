@@ -1,0 +1,263 @@
+"""Reading the sandbox shop's pages, from the login to the payment. Pure: bytes in, values out.
+
+Whatever is not where it should be, or is there twice, raises PageChangedError with the page, so that nothing is
+concluded from half a page. The one exception is an amount: it reads as None, and the worker stops at it.
+
+These functions run in `worker.sites.page_process`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from selectolax.lexbor import LexborNode
+
+from worker.orders.state import OrderState
+from worker.sites.forms import Form, read_form
+from worker.sites.port import AMOUNT_CODE, Item, Page, PageChangedError
+from worker.sites.shown import Document
+
+PAYABLE_LABEL = "お支払い金額"
+PAYMENT_STATES = {"unpaid": OrderState.ORDERED, "waiting": OrderState.AWAITING_PAYMENT, "paid": OrderState.PAID}
+ORDER_NUMBER = re.compile(r"[A-Za-z0-9-]{1,100}")
+
+_YEN = re.compile(r"(0|[1-9][0-9]{0,2}(?:,[0-9]{3})*|[1-9][0-9]*)円")
+_MAX_YEN_DIGITS = 12
+_QUANTITY = re.compile(r"[1-9][0-9]{0,3}")
+_ITEM_CONTROLS = {"variant_id", "choice", "quantity"}
+
+
+@dataclass(frozen=True, slots=True)
+class ItemForm:
+    """The form of an item's page. `variants`: whether each is in stock; `options`: the choices of each."""
+
+    form: Form
+    variants: Mapping[str, bool]
+    options: tuple[tuple[str, ...], ...]
+    sold_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CartLine:
+    """A line of the cart and the form that removes it."""
+
+    item: Item
+    removal: Form
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationForm:
+    """The confirmation page's content and the form that places the order."""
+
+    items: tuple[Item, ...]
+    payable_yen: int | None
+    payment_method: str
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentForm:
+    """The payment page's form, and the order, the way to pay and the amount that it is for."""
+
+    order_number: str
+    payment_method: str
+    payable_yen: int | None
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentStatus:
+    """What the payment's result page says; `state` is None where the page uses a word that is not known."""
+
+    order_number: str
+    state: OrderState | None
+    slip_number: str | None
+    pay_deadline: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Thanks:
+    """The thank-you page; `order_number` is None where it shows none."""
+
+    order_number: str | None
+
+
+def parse_yen(text: str | None) -> int | None:
+    """An amount such as `12,800円` as an integer; None for anything else."""
+    match = _YEN.fullmatch(text.strip()) if text else None
+    digits = match[1].replace(",", "") if match else ""
+    return int(digits) if 0 < len(digits) <= _MAX_YEN_DIGITS else None
+
+
+def parse_time(text: Any) -> datetime | None:
+    """A time with its offset, in UTC; None for anything else, a time without an offset included."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def read_refusal(page: Page) -> str | None:
+    """What the page says it refuses, None where it refuses nothing. Raises PageChangedError."""
+    document = Document(page)
+    said = [document.text(node) for node in document.every(".refusal[role=alert]")]
+    return " ".join(filter(None, said)) or None
+
+
+def is_not_found(page: Page) -> bool:
+    """True if the shop itself says that there is no such thing. Raises PageChangedError."""
+    return Document(page).at_most_one("#not-found") is not None
+
+
+def read_login_form(page: Page) -> Form:
+    """The login form. Raises PageChangedError."""
+    document = Document(page)
+    return read_form(document, _only_form(document, "login-form"), hidden=set(), controls={"username", "password"})
+
+
+def read_account_name(page: Page) -> str:
+    """Who is logged in. Raises PageChangedError."""
+    document = Document(page)
+    return document.text(document.one("#account-name")) or document.changed("the account's name")
+
+
+def read_item_form(page: Page) -> ItemForm:
+    """The form of an item's page. Raises PageChangedError."""
+    document = Document(page)
+    form = _only_form(document, "add-to-cart")
+    variants = {
+        value: "disabled" not in node.attributes
+        for node in document.every("input[name=variant_id]", form)
+        if (value := node.attributes.get("value"))
+    }
+    options = tuple(
+        tuple(value for option in select.css("option") if (value := option.attributes.get("value")))
+        for select in document.every("select[name=choice]", form)
+    )
+    sold_out = document.at_most_one("#sold-out", form) is not None
+    return ItemForm(read_form(document, form, hidden={"code"}, controls=_ITEM_CONTROLS), variants, options, sold_out)
+
+
+def read_cart(page: Page) -> tuple[CartLine, ...]:
+    """The lines of the cart's page. Raises PageChangedError."""
+    document = Document(page)
+    document.one("#cart")
+    if document.at_most_one("#cart-empty") is not None:
+        if document.every("table, .line, .item-link"):
+            document.changed("either lines or a word that there are none")
+        return ()
+    return tuple(
+        CartLine(_read_line(document, row), read_form(document, document.one("form", row), hidden={"line"}))
+        for row in _rows(document, "cart-lines")
+    )
+
+
+def read_confirmation(page: Page) -> ConfirmationForm:
+    """The confirmation page. Raises PageChangedError, code 5004, but an amount that cannot be read is None."""
+    try:
+        document = Document(page)
+        confirmation = document.one("#confirmation")
+        return ConfirmationForm(
+            items=tuple(_read_line(document, row) for row in _rows(document, "order-lines")),
+            payable_yen=_payable(document),
+            payment_method=document.one("#payment-method", confirmation).attributes.get("data-method") or "",
+            form=read_form(document, _only_form(document, "order-form"), hidden={"token"}),
+        )
+    except PageChangedError as error:
+        error.error_code = AMOUNT_CODE  # what would be paid, or for what, is not clear
+        raise
+
+
+def read_thanks(page: Page) -> Thanks | None:
+    """The thank-you page, None where it is another. Raises PageChangedError."""
+    document = Document(page)
+    thanks = document.at_most_one("#thanks")
+    if thanks is None:
+        return None
+    number = document.at_most_one("#order-number")
+    return Thanks(None if number is None else document.text(number) or None)
+
+
+def read_payment_form(page: Page) -> PaymentForm | None:
+    """The payment form; None where the page shows none. Raises PageChangedError where the form is not whole."""
+    document = Document(page)
+    if not document.every("form"):
+        return None
+    form = read_form(document, _only_form(document, "payment-form"), hidden={"order_number"})
+    method = document.one("#payment-method").attributes.get("data-method")
+    return PaymentForm(
+        order_number=form.fields["order_number"],
+        payment_method=method or document.changed("the way to pay"),
+        payable_yen=_payable(document),
+        form=form,
+    )
+
+
+def read_challenge(page: Page) -> str | None:
+    """The kind of step that a challenge page asks for, None where it is no such page. Raises PageChangedError."""
+    block = Document(page).at_most_one("#challenge")
+    return None if block is None else block.attributes.get("data-kind")
+
+
+def read_payment_status(page: Page) -> PaymentStatus:
+    """The payment's result. Raises PageChangedError."""
+    document = Document(page)
+    state = document.one("#payment-state").attributes.get("data-state")
+    slip = document.at_most_one("#slip-number")
+    return PaymentStatus(
+        order_number=document.text(document.one("#order-number")),
+        state=PAYMENT_STATES.get(state or ""),
+        slip_number=None if slip is None else document.text(slip) or None,
+        pay_deadline=read_deadline(document),
+    )
+
+
+def read_deadline(document: Document) -> datetime | None:
+    """Until when the order is to be paid, in UTC; None where the page shows none. Raises PageChangedError."""
+    deadline = document.at_most_one("#pay-deadline")
+    return None if deadline is None else parse_time(deadline.attributes.get("datetime"))
+
+
+def _only_form(document: Document, name: str) -> LexborNode:
+    form = document.one("form")
+    return form if form.attributes.get("id") == name else document.changed(f"the form {name}")
+
+
+def _payable(document: Document) -> int | None:
+    """The amount to pay: the page's only one, beside the page's only label that says so. None where that is not so."""
+    try:
+        amount = document.one("#payable, .payable")
+        facts = document.one("dl.facts:has(.payable)")
+        labels = [dt for dt in document.every("dt", facts) if document.text(dt) == PAYABLE_LABEL]
+        said = "".join(document.texts()).count(PAYABLE_LABEL)
+        if len(labels) != 1 or said != 1 or document.after(labels[0]) != amount:
+            return None
+        return parse_yen(document.text(amount))
+    except PageChangedError:
+        return None
+
+
+def _rows(document: Document, table_id: str) -> list[LexborNode]:
+    """The lines of the page's only table; nothing on the page looks like a line and stands elsewhere."""
+    table = document.one("table")
+    rows = document.every("tbody > tr")
+    if table.attributes.get("id") != table_id or not rows:
+        document.changed(f"lines in the table {table_id}")
+    if document.every(".line") != rows or len(document.every(".item-link")) != len(rows):
+        document.changed("a table in which every row is a line")
+    return rows
+
+
+def _read_line(document: Document, row: LexborNode) -> Item:
+    quantity = document.text(document.one(".quantity", row))
+    if not _QUANTITY.fullmatch(quantity):
+        document.changed("a quantity that can be read")
+    return Item(
+        item_url=document.link(document.one("a.item-link", row).attributes.get("href")),
+        quantity=int(quantity),
+        variant_id=row.attributes.get("data-variant-id") or None,
+        choice=tuple(document.text(node) for node in document.every("li.choice", row)),
+    )

@@ -1,0 +1,1 @@
+"""What tells how the worker is: logs, metrics, traces."""
