@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("gateway", "worker", "common", "generated/ordergateway", "proto/ordergateway")
+PACKAGES = ("gateway", "worker", "sandbox_shop", "common", "generated/ordergateway", "proto/ordergateway")
 
 
 def test_the_wheel_holds_every_file_of_the_packages_and_the_contract(tmp_path: Path) -> None:

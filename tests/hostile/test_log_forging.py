@@ -145,7 +145,7 @@ def test_a_warning_of_a_command_cannot_either(
         name = f"RAKUTEN_{number}_{text}".encode("utf-8", "replace").decode()
         monkeypatch.setenv(name.replace("\0", "").replace("=", ""), "x")
     with pytest.raises(SystemExit):
-        {"order-gateway": gateway.cli.app, "order-worker": worker.cli.app}[program](["config"])
+        {"order-gateway": gateway.cli.app, "order-worker": worker.cli.app.app}[program](["config"])
     printed = capsys.readouterr().err
     assert printed.count("FORGED") == sum(text.count("FORGED") for text in TEXTS.values())
     for line in printed.removesuffix("\n").split("\n"):

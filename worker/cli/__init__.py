@@ -1,5 +1,5 @@
 """The command `order-worker`."""
 
-from worker.cli.app import app, main
+from worker.cli.app import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

@@ -28,7 +28,7 @@ class Lease:
         self.lease = {"task_id": "po-1"}
         self.handed_over = False
 
-    def done(self) -> None:
+    def mark_delivered(self) -> None:
         self.handed_over = True
 
 
