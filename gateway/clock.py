@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.domain.instant import Instant, utc_text
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 
 _BOOT_ID_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
 
@@ -73,7 +73,7 @@ class ServiceClock:
         )
 
 
-def load_clock(tx: Transaction, machine: SystemTime) -> ServiceClock:
+def load_clock(tx: ReadTransaction, machine: SystemTime) -> ServiceClock:
     """Make the clock go on from where the database says that it stood.
 
     After another boot nobody knows how much time passed between the last save and the crash. So the clock goes on no

@@ -23,7 +23,7 @@ from gateway.domain.health import ProblemKind
 from gateway.domain.instant import MICROSECONDS, Instant
 from gateway.domain.models import AlertKind, Health
 from gateway.domain.states import TaskStatus
-from gateway.store.port import Store, Transaction
+from gateway.store.port import ReadTransaction, Store
 from gateway.store.rows import all_pauses
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
@@ -132,7 +132,7 @@ class Metrics:
         self._waiting.set(waiters())
         return generate_latest(self.registry)
 
-    def _look(self, tx: Transaction, now: Instant) -> _Look:
+    def _look(self, tx: ReadTransaction, now: Instant) -> _Look:
         after = self._seen_event
         last = min(_last_event(tx, now), after + MAX_EVENTS_A_LOOK)
         refusals: Tally[tuple[str, str]] = Tally()
@@ -177,10 +177,10 @@ class Metrics:
         self._seen_event = look.last_event
 
 
-def _last_event(tx: Transaction, _now: Instant) -> int:
+def _last_event(tx: ReadTransaction, _now: Instant) -> int:
     newest = tx.one("event_last")
     return 0 if newest is None else int(newest["sequence"])
 
 
-def _counts(tx: Transaction, name: str, column: str, **parameters: int) -> dict[str, int]:
+def _counts(tx: ReadTransaction, name: str, column: str, **parameters: int) -> dict[str, int]:
     return {row[column]: row["count"] for row in tx.all(name, **parameters)}

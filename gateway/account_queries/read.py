@@ -5,21 +5,26 @@ from gateway.domain.account_queries import Query, QueryDetail, QueryKind, QueryP
 from gateway.domain.instant import Instant
 from gateway.domain.paging import fill, in_batches
 from gateway.domain.refusals import Refusal
-from gateway.store.port import Row, Transaction
+from gateway.store.port import ReadTransaction, Row
 from gateway.store.query_rows import find_query, find_result, query_from
 
 _ABOVE_ALL_ROWS = 2**63 - 1
 _SIZE_WITHOUT_TEXTS = 2_000
 
 
-def get_query(tx: Transaction, _now: Instant, query_id: str) -> QueryDetail | Refusal:
+def get_query(tx: ReadTransaction, _now: Instant, query_id: str) -> QueryDetail | Refusal:
     """Return one query with its result."""
     query = find_query(tx, query_id)
     return query_not_found(query_id) if query is None else QueryDetail(query, find_result(tx, query_id))
 
 
 def list_queries(
-    tx: Transaction, _now: Instant, status: QueryStatus | None, kind: QueryKind | None, below: int | None, count: int
+    tx: ReadTransaction,
+    _now: Instant,
+    status: QueryStatus | None,
+    kind: QueryKind | None,
+    below: int | None,
+    count: int,
 ) -> QueryPage:
     """Return up to `count` queries older than row `below` (None: from the newest), newest first.
 
@@ -36,7 +41,7 @@ def list_queries(
 
 
 def slice_queries(
-    tx: Transaction, now: Instant, status: QueryStatus | None, kind: QueryKind | None, skip: int, count: int
+    tx: ReadTransaction, now: Instant, status: QueryStatus | None, kind: QueryKind | None, skip: int, count: int
 ) -> QuerySlice:
     """Return a page as `list_queries` does, after leaving out the newest `skip`, and how many there are in all."""
     first = _newest(tx, status, kind, below=_ABOVE_ALL_ROWS, count=1, skip=skip)
@@ -52,7 +57,7 @@ def _size(query: Query) -> int:
 
 
 def _newest(
-    tx: Transaction, status: QueryStatus | None, kind: QueryKind | None, *, below: int, count: int, skip: int
+    tx: ReadTransaction, status: QueryStatus | None, kind: QueryKind | None, *, below: int, count: int, skip: int
 ) -> list[Row]:
     name = "queries_newest"
     filters: dict[str, str] = {}

@@ -9,7 +9,7 @@ from gateway.account_queries.timeouts import is_lease_due, lapse
 from gateway.domain.account_queries import QUERY_ENDED, Query, QueryOutcome, QueryPolicy, QueryStatus
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import Reason, Refusal
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 from gateway.store.query_rows import find_query, find_result
 
 Observer: TypeAlias = Callable[[Transaction, Instant, Query, str], None]
@@ -49,7 +49,7 @@ def report_result(
     return status
 
 
-def _attempt_of(tx: Transaction, query: Query, told: QueryOutcome) -> int | Refusal:
+def _attempt_of(tx: ReadTransaction, query: Query, told: QueryOutcome) -> int | Refusal:
     """Return the attempt that the outcome belongs to, which its worker must have held."""
     if told.attempt is not None:
         held = tx.one("query_attempt_get", query_id=query.query_id, attempt=told.attempt)
@@ -67,7 +67,7 @@ def _attempt_of(tx: Transaction, query: Query, told: QueryOutcome) -> int | Refu
     return _refuse(query, f"{told.worker_id} has held several attempts of it; say which one with `attempt`")
 
 
-def _is_repeat(tx: Transaction, query: Query, told: QueryOutcome) -> bool:
+def _is_repeat(tx: ReadTransaction, query: Query, told: QueryOutcome) -> bool:
     if told.result_json is None:
         return query.status is QueryStatus.FAILED and query.error == told.error
     return query.status is QueryStatus.SUCCEEDED and find_result(tx, query.query_id) == told.result_json

@@ -8,14 +8,19 @@ from gateway.domain.models import Actor
 from gateway.domain.refusals import Reason, Refusal
 from gateway.orders.callbacks import file_callback
 from gateway.orders.history import record_general
-from gateway.store.port import Row, Transaction
+from gateway.store.port import ReadTransaction, Row, Transaction
 
 TEST: Final = "order.test"
 _ABOVE_ALL: Final = 2**63 - 1
 
 
 def list_callbacks(
-    tx: Transaction, _now: Instant, status: CallbackStatus | None, task_id: str | None, below: int | None, count: int
+    tx: ReadTransaction,
+    _now: Instant,
+    status: CallbackStatus | None,
+    task_id: str | None,
+    below: int | None,
+    count: int,
 ) -> CallbackPage:
     """Return up to `count` callbacks of rows smaller than `below` (None: from the newest), newest first."""
     suffix, filters = "", {}
@@ -46,7 +51,7 @@ def send_test(tx: Transaction, now: Instant, url: str, actor: Actor) -> Callback
     return _get(tx, file_callback(tx, now, None, url, TEST, data))
 
 
-def _get(tx: Transaction, callback_id: str) -> Callback:
+def _get(tx: ReadTransaction, callback_id: str) -> Callback:
     row = tx.one("callback_get", callback_id=callback_id)
     if row is None:
         raise LookupError(f"callback {callback_id} should exist")

@@ -13,19 +13,19 @@ from gateway.domain.instant import Instant, microseconds
 from gateway.domain.json_writing import JsonText, dump
 from gateway.domain.models import AlertKind
 from gateway.orders.history import GATEWAY, clear_alert, raise_alert, record_general
-from gateway.store.port import Row, Transaction
+from gateway.store.port import ReadTransaction, Row, Transaction
 
 FIRST_DELAY: Final = timedelta(seconds=5)
 LONGEST_DELAY: Final = timedelta(hours=1)
 GIVE_UP_AFTER: Final = timedelta(days=3)
 
 
-def due_endpoints(tx: Transaction, now: Instant, count: int) -> Sequence[str]:
+def due_endpoints(tx: ReadTransaction, now: Instant, count: int) -> Sequence[str]:
     """Return up to `count` endpoints for which a callback is due, the longest waiting first."""
     return [row["endpoint"] for row in tx.all("callback_endpoints_due", elapsed_us=now.elapsed_us, count=count)]
 
 
-def next_due(tx: Transaction, now: Instant, endpoint: str) -> Delivery | None:
+def next_due(tx: ReadTransaction, now: Instant, endpoint: str) -> Delivery | None:
     """Return the callback for this endpoint that has been due for longest; None if none is."""
     row = tx.one("callback_next_due", endpoint=endpoint, elapsed_us=now.elapsed_us)
     if row is None:

@@ -7,7 +7,7 @@ from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, Heartbeat, shutting_down
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import Refusal, RefusedError
-from gateway.store.port import Store, Transaction
+from gateway.store.port import ReadTransaction, Store
 
 
 class Watched(Protocol):
@@ -26,7 +26,7 @@ async def watch(
     store: Store,
     notifier: Notifier,
     topic: str,
-    get: Callable[[Transaction, Instant, str], W | Refusal],
+    get: Callable[[ReadTransaction, Instant, str], W | Refusal],
     key: str,
     *,
     heartbeat_seconds: float = HEARTBEAT_SECONDS,

@@ -28,7 +28,7 @@ from gateway.orders.hold import expire_if_due
 from gateway.orders.numbers import note_number
 from gateway.orders.settle import may_have_clicked, settled_us
 from gateway.orders.submit import not_found
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 from gateway.store.rows import find_task, get_task, lease_from, with_reports
 
 CLEARED_BY_RESOLVING: Final = (
@@ -142,7 +142,7 @@ def _can_fail(task: Task) -> bool:
     return allows(Event.RESOLVE, task) and (task.status is not TaskStatus.FAILED or task.resolved_at is None)
 
 
-def leases_of(tx: Transaction, task_id: str) -> tuple[LeaseRecord, ...]:
+def leases_of(tx: ReadTransaction, task_id: str) -> tuple[LeaseRecord, ...]:
     """Return every lease of a task, the first one first."""
     return tuple(lease_from(row) for row in tx.all("leases_of_task", task_id=task_id))
 
@@ -159,7 +159,7 @@ def _allowed_task(tx: Transaction, now: Instant, event: Event, task_id: str, act
     return refusal
 
 
-def _not_settled(tx: Transaction, now: Instant, policy: Policy, task: Task, outcome: TaskStatus) -> Refusal | None:
+def _not_settled(tx: ReadTransaction, now: Instant, policy: Policy, task: Task, outcome: TaskStatus) -> Refusal | None:
     if outcome is not TaskStatus.FAILED:
         return None
     left = settles_in(now, policy, task, leases_of(tx, task.task_id))

@@ -7,7 +7,7 @@ from typing import Final
 
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import AlertKind
-from gateway.store.port import Row, Transaction
+from gateway.store.port import ReadTransaction, Row, Transaction
 
 FIRST_DELAY: Final = timedelta(seconds=5)
 LONGEST_DELAY: Final = timedelta(hours=1)
@@ -29,7 +29,7 @@ class Notice:
     attempts: int
 
 
-def unlogged(tx: Transaction, _now: Instant, count: int) -> list[Notice]:
+def unlogged(tx: ReadTransaction, _now: Instant, count: int) -> list[Notice]:
     """Return what the log has not told yet, the oldest first."""
     return [_notice(row) for row in tx.all("alert_deliveries_unlogged", count=count)]
 
@@ -40,7 +40,7 @@ def settle_logged(tx: Transaction, _now: Instant, notices: Sequence[Notice], *, 
         tx.change("alert_delivery_logged" if keep else "alert_delivery_done", delivery_id=notice.delivery_id)
 
 
-def next_due(tx: Transaction, now: Instant) -> Notice | None:
+def next_due(tx: ReadTransaction, now: Instant) -> Notice | None:
     """Return the oldest notice if its time has come: they go out in order, so `raised` comes before `cleared`."""
     row = tx.one("alert_delivery_oldest")
     return None if row is None or row["due_us"] > now.elapsed_us else _notice(row)

@@ -14,7 +14,7 @@ from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import TaskStatus
 from gateway.orders.history import clear_alert, raise_alert, record_general
 from gateway.orders.read import waiting_too_long
-from gateway.store.port import Row, Transaction
+from gateway.store.port import ReadTransaction, Row, Transaction
 
 _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
     AlertKind.WORKER_OFFLINE: "it clears itself when the worker is back or forgotten",
@@ -95,7 +95,7 @@ class WorkerWatch:
 
 
 def list_alerts(
-    tx: Transaction, _now: Instant, kind: AlertKind | None, cleared_too: bool, below: int | None, count: int
+    tx: ReadTransaction, _now: Instant, kind: AlertKind | None, cleared_too: bool, below: int | None, count: int
 ) -> AlertPage:
     """Return up to `count` alerts with numbers smaller than `below` (None: from the newest), newest first."""
     rows = tx.all(
@@ -143,7 +143,7 @@ def alert_from(row: Row) -> Alert:
     )
 
 
-def _still_waits(tx: Transaction, now: Instant, policy: Policy, task_id: str) -> bool:
+def _still_waits(tx: ReadTransaction, now: Instant, policy: Policy, task_id: str) -> bool:
     """Tell whether a task that is no longer among the oldest waits as before (older ones may have been requeued)."""
     row = tx.one("task_get", task_id=task_id)
     if row is None or row["status"] != TaskStatus.QUEUED:
@@ -151,5 +151,5 @@ def _still_waits(tx: Transaction, now: Instant, policy: Policy, task_id: str) ->
     return now.elapsed_us - (row["queued_us"] or 0) > microseconds(policy.task_unclaimed_after)
 
 
-def _standing(tx: Transaction, kind: AlertKind) -> set[str]:
+def _standing(tx: ReadTransaction, kind: AlertKind) -> set[str]:
     return {row["subject"] for row in tx.all("alerts_standing_of_kind", kind=kind)}

@@ -16,7 +16,7 @@ from gateway.operations.alerts import alert_from
 from gateway.operations.history import event_from
 from gateway.orders.read import size_of_task
 from gateway.orders.settle import may_have_clicked
-from gateway.store.port import Row, Transaction
+from gateway.store.port import ReadTransaction, Row
 from gateway.store.rows import task_from, with_reports
 
 MAX_LATE_REPORTS: Final = 50
@@ -28,7 +28,7 @@ _SIZE_OF_A_REPORT: Final = 4_000
 
 
 def list_decisions(
-    tx: Transaction, now: Instant, policy: Policy, after: tuple[int, int] | None, count: int
+    tx: ReadTransaction, now: Instant, policy: Policy, after: tuple[int, int] | None, count: int
 ) -> DecisionPage:
     """Return up to `count` tasks that wait for a person, the longest waiting first.
 
@@ -51,7 +51,7 @@ def summary(task: Task, leases: Sequence[LeaseRecord], reports: Sequence[Report]
             return f"An order is impossible: {_obstacle(leases)}."
 
 
-def _waiting(tx: Transaction, after: tuple[int, int]) -> Iterator[Row]:
+def _waiting(tx: ReadTransaction, after: tuple[int, int]) -> Iterator[Row]:
     while rows := tx.all("tasks_to_decide", after_alert=after[0], after_row=after[1], count=_BATCH):
         yield from rows
         after = _position(rows[-1])
@@ -67,7 +67,7 @@ def _size(decision: Decision) -> int:
     return size_of_task(decision.task) + late + _SIZE_OF_A_REPORT
 
 
-def _decision(tx: Transaction, now: Instant, policy: Policy, row: Row) -> Decision:
+def _decision(tx: ReadTransaction, now: Instant, policy: Policy, row: Row) -> Decision:
     detail = with_reports(tx, task_from(row))
     task = detail.task
     leases = leases_of(tx, task.task_id)
@@ -130,7 +130,7 @@ def _obstacle(leases: Sequence[LeaseRecord]) -> str:
     )
 
 
-def _late_reports(tx: Transaction, task_id: str) -> tuple[LateReport, ...]:
+def _late_reports(tx: ReadTransaction, task_id: str) -> tuple[LateReport, ...]:
     rows = tx.all(
         "events_newest_of_subject",
         subject=task_id,
@@ -161,7 +161,7 @@ def _late_report(row: Row) -> LateReport:
     )
 
 
-def _last_verification(tx: Transaction, task_id: str) -> Verification | None:
+def _last_verification(tx: ReadTransaction, task_id: str) -> Verification | None:
     row = tx.one("event_last_with_verification", subject=task_id)
     if row is None:
         return None

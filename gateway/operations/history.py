@@ -6,13 +6,15 @@ from typing import Final
 from gateway.domain.instant import Instant
 from gateway.domain.operations import HistoryEvent, HistoryFilter, HistoryPage
 from gateway.domain.paging import fill, in_batches
-from gateway.store.port import Row, Transaction
+from gateway.store.port import ReadTransaction, Row
 
 _ABOVE_ALL: Final = 2**63 - 1
 _SIZE_WITHOUT_TEXTS: Final = 1_000
 
 
-def list_events(tx: Transaction, _now: Instant, wanted: HistoryFilter, below: int | None, count: int) -> HistoryPage:
+def list_events(
+    tx: ReadTransaction, _now: Instant, wanted: HistoryFilter, below: int | None, count: int
+) -> HistoryPage:
     """Return up to `count` events with numbers smaller than `below` (None: from the newest), newest first.
 
     Fewer where they are large, but at least one.
@@ -55,7 +57,7 @@ def event_from(row: Row) -> HistoryEvent:
     )
 
 
-def _first_at_or_after(tx: Transaction, utc: str) -> int:
+def _first_at_or_after(tx: ReadTransaction, utc: str) -> int:
     """Return the number of the first event at or after a time; above all numbers if there is none.
 
     Times never decrease with the number, so this is a binary search, and the history needs no index on time.

@@ -11,7 +11,7 @@ from gateway.domain.operations import BackupFacts
 from gateway.domain.states import TaskStatus
 from gateway.orders.history import record_general
 from gateway.orders.read import health
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 
 FAILED_TRIES: Final = 3
 """One try may fail anywhere; after so many in a row (some 35 s) something is wrong."""
@@ -24,7 +24,7 @@ BACKUP: Final = "backup"
 
 
 def health_with_problems(
-    tx: Transaction, now: Instant, policy: Policy, *, has_webhook: bool, backup_alert: timedelta | None
+    tx: ReadTransaction, now: Instant, policy: Policy, *, has_webhook: bool, backup_alert: timedelta | None
 ) -> Health:
     """Return what a person looks at first, with everything wrong that the database knows of.
 
@@ -42,7 +42,7 @@ def record_backup(tx: Transaction, now: Instant, facts: BackupFacts, actor: Acto
     record_general(tx, now, BACKUP, actor, file=facts.file_name, bytes=facts.size_bytes, sha256=facts.sha256)
 
 
-def _problems(tx: Transaction, found: Health) -> Iterator[Problem]:
+def _problems(tx: ReadTransaction, found: Health) -> Iterator[Problem]:
     offline = [worker.worker_id for worker in found.workers if worker.offline]
     if offline:
         more = ", …" * (len(offline) > _NAMED)
@@ -53,7 +53,7 @@ def _problems(tx: Transaction, found: Health) -> Iterator[Problem]:
     yield from _for_a_person(tx)
 
 
-def _not_taken(tx: Transaction, *, has_webhook: bool) -> Iterator[Problem]:
+def _not_taken(tx: ReadTransaction, *, has_webhook: bool) -> Iterator[Problem]:
     notice = tx.one("alert_delivery_oldest") if has_webhook else None
     if notice is not None and notice["attempts"] >= FAILED_TRIES:
         yield Problem(
@@ -71,7 +71,7 @@ def _not_taken(tx: Transaction, *, has_webhook: bool) -> Iterator[Problem]:
         )
 
 
-def _without_backup(tx: Transaction, now: Instant, longest: timedelta) -> Iterator[Problem]:
+def _without_backup(tx: ReadTransaction, now: Instant, longest: timedelta) -> Iterator[Problem]:
     """A gateway without any backup is given the same time from the first event of its history on."""
     last = tx.one("event_last_backup", kind=BACKUP)
     since = last or tx.one("event_from", sequence=0)
@@ -83,7 +83,7 @@ def _without_backup(tx: Transaction, now: Instant, longest: timedelta) -> Iterat
         )
 
 
-def _for_a_person(tx: Transaction) -> Iterator[Problem]:
+def _for_a_person(tx: ReadTransaction) -> Iterator[Problem]:
     waiting = [
         f"{count} {status.value}"
         for status in (TaskStatus.STALE, TaskStatus.NEEDS_HUMAN)

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from gateway.domain.instant import Instant, parse_utc, utc_text
 from gateway.orders.submit import intent_digest
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Old:
     digest: str
 
 
-def find_old(tx: Transaction, now: Instant, after_row: int, keep: timedelta, count: int) -> list[Old]:
+def find_old(tx: ReadTransaction, now: Instant, after_row: int, keep: timedelta, count: int) -> list[Old]:
     """Return up to `count` tasks after a row whose end is longer ago than `keep`. Only reads, so it may take long."""
     return [
         Old(row["row"], row["task_id"], intent_digest(row["intent_json"]))

@@ -10,10 +10,10 @@ from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import NOTHING_PLACED, OrderState, Placement, TaskStatus
 from gateway.domain.transitions import allowed
 from gateway.orders.numbers import take_back_number
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 
 
-def numbers_of(tx: Transaction, task: Task) -> Mapping[str, bool]:
+def numbers_of(tx: ReadTransaction, task: Task) -> Mapping[str, bool]:
     """Return the task's order numbers, and of each whether nobody but a person has told it."""
     return {row["site_order_id"]: bool(row["stated"]) for row in tx.all("order_numbers_of_task", task_id=task.task_id)}
 

@@ -23,7 +23,7 @@ from gateway.orders.expire import expire, expire_due, is_lease_due
 from gateway.orders.history import QUEUE, clear_alert, record, record_refusal
 from gateway.orders.others import other_orders
 from gateway.orders.submit import not_found
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 from gateway.store.rows import all_pauses, current_lease, find_task, get_task, lease_from, task_from
 
 NO_COMMAND: Final = Command()
@@ -135,7 +135,7 @@ def _is_unacknowledged_of(lease: LeaseRecord, request: LeaseRequest) -> bool:
     )
 
 
-def _occupied(tx: Transaction, policy: Policy, task: Task) -> Refusal | None:
+def _occupied(tx: ReadTransaction, policy: Policy, task: Task) -> Refusal | None:
     if policy.scope is LeaseScope.GLOBAL:
         holder = tx.one("tasks_active")
     else:
@@ -193,7 +193,7 @@ def _hand_over(
     return _lease(tx, get_task(tx, task.task_id), token)
 
 
-def _lease(tx: Transaction, task: Task, token: str) -> Lease:
+def _lease(tx: ReadTransaction, task: Task, token: str) -> Lease:
     return Lease(
         task_id=task.task_id,
         site=task.site,

@@ -10,7 +10,7 @@ from typing import Final
 
 from gateway.domain.instant import parse_utc, utc_text
 from gateway.domain.models import OtherOrders, Task
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction
 
 MAX_OTHER_NUMBERS: Final = 1_000
 """Order numbers of other tasks that an answer brings at most."""
@@ -18,7 +18,7 @@ MAX_OTHER_NUMBERS: Final = 1_000
 _LOOKS_REACH_BACK: Final = timedelta(days=1)
 
 
-def other_orders(tx: Transaction, task: Task) -> OtherOrders:
+def other_orders(tx: ReadTransaction, task: Task) -> OtherOrders:
     """Return what is known of the orders of the site's other tasks since a day before this one was filed."""
     since = utc_text(parse_utc(task.created_at) - _LOOKS_REACH_BACK)
     about = {"site": task.site, "task_id": task.task_id, "since": since}

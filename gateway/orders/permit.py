@@ -14,7 +14,7 @@ from gateway.domain.transitions import allowed
 from gateway.orders.history import record, record_refusal
 from gateway.orders.hold import live_lease
 from gateway.orders.settle import may_have_clicked, settled_us
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 from gateway.store.rows import all_pauses, lease_from
 
 _ASK_AGAIN_WHILE_PAUSED = timedelta(seconds=5)
@@ -67,7 +67,7 @@ def _own_lease_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, n
     return None
 
 
-def _pause_refuses(tx: Transaction, task: Task) -> Refusal | None:
+def _pause_refuses(tx: ReadTransaction, task: Task) -> Refusal | None:
     for pause in all_pauses(tx):
         if pause.site in (None, task.site):
             where = pause.site or "all sites"
@@ -94,7 +94,7 @@ def _verification_refuses(task: Task, lease: LeaseRecord, request: PermitRequest
 
 
 def _earlier_leases_refuse(
-    tx: Transaction, policy: Policy, task: Task, lease: LeaseRecord, request: PermitRequest, now: Instant
+    tx: ReadTransaction, policy: Policy, task: Task, lease: LeaseRecord, request: PermitRequest, now: Instant
 ) -> Refusal | None:
     leases = [lease_from(row) for row in tx.all("leases_of_task", task_id=task.task_id)]
     earlier = [other for other in leases if other.lease_number < lease.lease_number and may_have_clicked(other)]

@@ -9,7 +9,7 @@ from gateway.domain.paging import fill, in_batches
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus
 from gateway.orders.submit import not_found
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction
 from gateway.store.rows import all_pauses, find_task, task_from, with_reports
 
 MAX_WAITING_SHOWN: Final = 100
@@ -17,14 +17,14 @@ _SIZE_WITHOUT_TEXTS: Final = 4_000
 _ABOVE_ALL_ROWS: Final = 2**63 - 1
 
 
-def get_task(tx: Transaction, _now: Instant, task_id: str) -> TaskDetail | Refusal:
+def get_task(tx: ReadTransaction, _now: Instant, task_id: str) -> TaskDetail | Refusal:
     """Return one task with its reports."""
     task = find_task(tx, task_id)
     return not_found(task_id) if task is None else with_reports(tx, task)
 
 
 def list_tasks(
-    tx: Transaction, _now: Instant, status: TaskStatus | None, site: str | None, below: int | None, count: int
+    tx: ReadTransaction, _now: Instant, status: TaskStatus | None, site: str | None, below: int | None, count: int
 ) -> TaskPage:
     """Return up to `count` tasks older than row `below` (None: from the newest), newest first.
 
@@ -42,7 +42,7 @@ def list_tasks(
 
 
 def list_tasks_from(
-    tx: Transaction, now: Instant, status: TaskStatus | None, site: str | None, offset: int, count: int
+    tx: ReadTransaction, now: Instant, status: TaskStatus | None, site: str | None, offset: int, count: int
 ) -> tuple[tuple[TaskDetail, ...], int]:
     """Return a page as `list_tasks` does, after leaving out the `offset` newest, and how many tasks there are in all.
 
@@ -74,7 +74,7 @@ def _filters(status: TaskStatus | None, site: str | None) -> tuple[str, dict[str
     return suffix, filters
 
 
-def health(tx: Transaction, now: Instant, policy: Policy) -> Health:
+def health(tx: ReadTransaction, now: Instant, policy: Policy) -> Health:
     """Return what a person looks at first (specification, section 7)."""
     return Health(
         queued_count=sum(row["count"] for row in tx.all("tasks_queued_count")),
@@ -86,7 +86,7 @@ def health(tx: Transaction, now: Instant, policy: Policy) -> Health:
     )
 
 
-def workers_seen(tx: Transaction, now: Instant, policy: Policy) -> tuple[WorkerSeen, ...]:
+def workers_seen(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[WorkerSeen, ...]:
     """Return the workers heard of, by name."""
     workers = []
     for row in tx.all("workers_all"):
@@ -102,7 +102,7 @@ def workers_seen(tx: Transaction, now: Instant, policy: Policy) -> tuple[WorkerS
     return tuple(workers)
 
 
-def waiting_too_long(tx: Transaction, now: Instant, policy: Policy) -> tuple[QueuedTask, ...]:
+def waiting_too_long(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[QueuedTask, ...]:
     """Return which of the oldest tasks in the queue have been there for too long, by the service clock."""
     limit_us = microseconds(policy.task_unclaimed_after)
     return tuple(

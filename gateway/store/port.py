@@ -22,8 +22,12 @@ class Row(Protocol):
         ...
 
 
-class Transaction(Protocol):
-    """One use case's view of the database. All of its changes commit together, or none does."""
+class RowCountError(Exception):
+    """A statement that must move exactly one row moved none or several: a fault of this program; all is undone."""
+
+
+class ReadTransaction(Protocol):
+    """A snapshot of the database that cannot write."""
 
     def one(self, name: str, /, **parameters: Value) -> Row | None:
         """Run a named query and return its first row, or None."""
@@ -33,8 +37,20 @@ class Transaction(Protocol):
         """Run a named query and return its rows."""
         ...
 
+
+class Transaction(ReadTransaction, Protocol):
+    """One use case's view of the database. All of its changes commit together, or none does."""
+
+    def insert(self, name: str, /, **parameters: Value) -> None:
+        """Run a named INSERT of one row. Raises RowCountError if no row was added."""
+        ...
+
+    def change_one(self, name: str, /, **parameters: Value) -> None:
+        """Run a named statement that moves exactly one row. Raises RowCountError if it moved none or several."""
+        ...
+
     def change(self, name: str, /, **parameters: Value) -> int:
-        """Run a named statement and return how many rows it changed."""
+        """Run a named statement and return how many rows it changed, for callers that decide by it."""
         ...
 
     def notify(self, topic: str) -> None:
@@ -75,7 +91,7 @@ class Store(Protocol):
         ...
 
     async def read(
-        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[ReadTransaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run an operation that only reads, on a snapshot of what is committed. Raises StoreUnavailableError."""
         ...

@@ -1,7 +1,7 @@
 """From rows of queries to the domain's values."""
 
 from gateway.domain.account_queries import Query, QueryError, QueryKind, QueryStatus
-from gateway.store.port import Row, Transaction
+from gateway.store.port import ReadTransaction, Row
 
 
 def query_from(row: Row) -> Query:
@@ -26,13 +26,13 @@ def query_from(row: Row) -> Query:
     )
 
 
-def find_query(tx: Transaction, query_id: str) -> Query | None:
+def find_query(tx: ReadTransaction, query_id: str) -> Query | None:
     """Return the query, or None."""
     row = tx.one("query_get", query_id=query_id)
     return None if row is None else query_from(row)
 
 
-def find_result(tx: Transaction, query_id: str) -> str | None:
+def find_result(tx: ReadTransaction, query_id: str) -> str | None:
     """Return the query's result as it was brought, or None."""
     row = tx.one("query_result_get", query_id=query_id)
     result: str | None = None if row is None else row["result_json"]

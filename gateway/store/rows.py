@@ -2,7 +2,7 @@
 
 from gateway.domain.models import LeaseRecord, Pause, Report, Task, TaskDetail, Via
 from gateway.domain.states import OrderState, TaskStatus
-from gateway.store.port import Row, Transaction
+from gateway.store.port import ReadTransaction, Row
 
 
 def task_from(row: Row) -> Task:
@@ -67,13 +67,13 @@ def report_from(row: Row) -> Report:
     )
 
 
-def find_task(tx: Transaction, task_id: str) -> Task | None:
+def find_task(tx: ReadTransaction, task_id: str) -> Task | None:
     """Return the task, or None."""
     row = tx.one("task_get", task_id=task_id)
     return None if row is None else task_from(row)
 
 
-def get_task(tx: Transaction, task_id: str) -> Task:
+def get_task(tx: ReadTransaction, task_id: str) -> Task:
     """Return a task that is known to exist. Raises LookupError."""
     task = find_task(tx, task_id)
     if task is None:
@@ -81,18 +81,18 @@ def get_task(tx: Transaction, task_id: str) -> Task:
     return task
 
 
-def current_lease(tx: Transaction, task: Task) -> LeaseRecord | None:
+def current_lease(tx: ReadTransaction, task: Task) -> LeaseRecord | None:
     """Return the lease that the task has now, or had last; None if it was never leased."""
     row = tx.one("lease_get", task_id=task.task_id, lease_number=task.lease_count)
     return None if row is None else lease_from(row)
 
 
-def with_reports(tx: Transaction, task: Task) -> TaskDetail:
+def with_reports(tx: ReadTransaction, task: Task) -> TaskDetail:
     """Return the task with its reports, the oldest first."""
     return TaskDetail(task, tuple(report_from(row) for row in tx.all("reports_of_task", task_id=task.task_id)))
 
 
-def all_pauses(tx: Transaction) -> tuple[Pause, ...]:
+def all_pauses(tx: ReadTransaction) -> tuple[Pause, ...]:
     """Return where dispatch is paused."""
     return tuple(
         Pause(row["site"] or None, row["paused_at"], row["paused_by"], row["reason"]) for row in tx.all("pauses_all")

@@ -8,7 +8,7 @@ from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import POLL_SECONDS
 from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.instant import Instant
-from gateway.store.port import Store, Transaction
+from gateway.store.port import ReadTransaction, Store, Transaction
 from gateway.store.query_rows import find_query
 
 
@@ -64,7 +64,7 @@ class QueryWakeSweep:
             self._seen = now
         return {}
 
-    def _look(self, tx: Transaction, _now: Instant, watched: list[str]) -> dict[str, tuple[str, str] | None]:
+    def _look(self, tx: ReadTransaction, _now: Instant, watched: list[str]) -> dict[str, tuple[str, str] | None]:
         found = {query_id: find_query(tx, query_id) for query_id in watched}
         return {
             query_id: None if query is None else (query.status.value, query.updated_at)

@@ -6,7 +6,7 @@ from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import POLL_SECONDS
 from gateway.domain.instant import Instant
 from gateway.orders.history import QUEUE, topic_of
-from gateway.store.port import Store, Transaction
+from gateway.store.port import ReadTransaction, Store
 
 
 class WakeSweep:
@@ -29,7 +29,7 @@ class WakeSweep:
             self._seen = seen
         return {}
 
-    def _changes(self, tx: Transaction, _now: Instant) -> tuple[int, list[str]]:
+    def _changes(self, tx: ReadTransaction, _now: Instant) -> tuple[int, list[str]]:
         last = tx.one("event_last")
         newest = 0 if last is None else last["sequence"]
         since = newest if self._seen is None else self._seen

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from gateway.store.named_sql import statements
-from gateway.store.port import Row, Value
+from gateway.store.port import Row, RowCountError, Value
 
 
 class SqliteTransaction:
@@ -27,6 +27,16 @@ class SqliteTransaction:
     def all(self, name: str, /, **parameters: Value) -> Sequence[Row]:
         """Run a named query and return its rows."""
         return self._connection.execute(self._statements[name], parameters).fetchall()
+
+    def insert(self, name: str, /, **parameters: Value) -> None:
+        """Run a named INSERT of one row. Raises RowCountError if no row was added."""
+        self.change_one(name, **parameters)
+
+    def change_one(self, name: str, /, **parameters: Value) -> None:
+        """Run a named statement that moves exactly one row. Raises RowCountError if it moved none or several."""
+        moved = self.change(name, **parameters)
+        if moved != 1:
+            raise RowCountError(f"{name} moved {moved} rows instead of one")
 
     def change(self, name: str, /, **parameters: Value) -> int:
         """Run a named statement and return how many rows it changed."""
