@@ -1,19 +1,9 @@
-"""Log lines: for people (`message key=value`), or one JSON object each. Fields travel as `extra={"task_id": …}`.
+"""The gateway's log: every line of a call carries its `request_id`."""
 
-Every line of a call carries its `request_id`. Whatever a text from outside holds, it stays within its line. Tokens are
-never passed to the log; nothing here could strip them again.
-"""
-
-import json
 import logging
-import sys
-import time
-from typing import Any, Final, Literal
 
-from common.escapes import escape_controls
-from gateway.api.request_id import current_request_id
-
-_OWN_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+from common.logs import LogFormat, log_handler
+from gateway.request_id import current_request_id
 
 
 class _RequestId(logging.Filter):
@@ -36,57 +26,12 @@ class _ClientHasLeft(logging.Filter):
         return type(error).__name__ != "ExecuteBatchError"
 
 
-class TextFormatter(logging.Formatter):
-    """Writes a record as time, level, message, fields; a value with spaces or quotes is written as JSON text."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        parts = [_time(record), f"{record.levelname:7}", record.getMessage()]
-        for name, value in _fields(record).items():
-            text = str(value)
-            plain = text and all(character.isprintable() and character not in ' "=' for character in text)
-            parts.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
-        return escape_controls(" ".join(parts)) + _traceback(self, record)
-
-
-class JsonFormatter(logging.Formatter):
-    """Writes a record as one JSON object: time, level, logger, message, fields, and the traceback if there is one."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        entry = {
-            "time": _time(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **_fields(record),
-        }
-        if record.exc_info:
-            entry["traceback"] = self.formatException(record.exc_info)
-        return escape_controls(json.dumps(entry, ensure_ascii=False, default=str))
-
-
-def set_up_logs(style: Literal["text", "json"], level: str) -> None:
-    """Send log lines to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+def set_up_logs(style: LogFormat, level: str) -> None:
+    """Send log lines to standard error, from `level` on."""
+    handler = log_handler(style)
     handler.addFilter(_RequestId())
     handler.addFilter(_ClientHasLeft())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # These write down the URLs that they call, and those of callbacks and webhooks may hold a key.
     for library in ("httpx", "httpcore"):
         logging.getLogger(library).setLevel(logging.WARNING)
-
-
-def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    """Write a traceback, each line set in: what an exception says cannot look like a line of the log."""
-    lines = formatter.formatException(record.exc_info).split("\n") if record.exc_info else []
-    return "".join(f"\n    {escape_controls(line)}" for line in lines)
-
-
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _OWN_ATTRIBUTES}
-
-
-def _time(record: logging.LogRecord) -> str:
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z"

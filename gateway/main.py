@@ -12,6 +12,7 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from common.pem_files import PemFileError
+from common.settings import PREFIX, SettingsError
 from gateway.account_queries.start import resume_queries_after_start
 from gateway.api.auth.admission import Admission
 from gateway.api.auth.authenticator import EVERY_ROLE, Authenticator, Role
@@ -44,7 +45,7 @@ from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.models import Policy
 from gateway.metrics import CONTENT_TYPE, Metrics
 from gateway.orders.start import Started, resume_after_start
-from gateway.settings import PREFIX, Settings, SettingsError
+from gateway.settings import Settings
 from gateway.store.port import Store
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from gateway.store.sqlite.online_backups import OnlineBackups

@@ -1,16 +1,16 @@
 """The gateway's settings: environment and `.env`, prefix RAKUTEN_, read once, validated (specification, section 8)."""
 
 from datetime import timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from common.env_file import fault_of_env_file
+from common.logs import LogFormat
+from common.settings import PREFIX, Port, is_loopback, load
+from common.tokens import RESERVED, looks_named, split_token
 from common.weak_secrets import ADVICE, is_weak
-from gateway.api.auth.tokens import RESERVED, looks_named, split_token
 from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.catalog import CatalogPolicy
@@ -19,16 +19,10 @@ from gateway.domain.models import LeaseScope, Policy
 from gateway.domain.refusals import RefusedError
 from gateway.domain.times import derived, findings
 
-PREFIX = "RAKUTEN_"
-
 _TOKENS = ("api_token", "upstream_token", "worker_token", "operator_token")
 
 MAX_PARAMS_BYTES = 262_144
 """The largest parameters of a query, in bytes (account_queries.proto)."""
-
-
-class SettingsError(Exception):
-    """A setting makes no sense; the message names it and says what would."""
 
 
 def _split(value: object) -> object:
@@ -58,7 +52,6 @@ def _strong(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_site_names), Field(min_length=1)]
 Tokens = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split), AfterValidator(_strong)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
-Port = Annotated[int, Field(ge=0, le=65_535)]
 
 
 def _web_address(url: SecretStr) -> SecretStr:
@@ -194,7 +187,7 @@ class Settings(BaseSettings):
     gateway_tls_client_ca: Path | None = Field(
         None, description="CA (PEM) whose certificates gRPC clients must show (mTLS)."
     )
-    log_format: Literal["text", "json"] = Field("text", description="Log lines for people, or JSON.")
+    log_format: LogFormat = Field("text", description="Log lines for people, or JSON.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="The least that is logged.")
 
     @model_validator(mode="after")
@@ -295,25 +288,4 @@ class Settings(BaseSettings):
 
 def load_settings() -> Settings:
     """Read the settings. Raises SettingsError with one line for each setting that makes no sense."""
-    if fault := fault_of_env_file():
-        raise SettingsError(fault)
-    try:
-        return Settings()
-    except ValidationError as error:
-        raise SettingsError("\n".join(line_of(problem["loc"], problem["msg"]) for problem in error.errors())) from None
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address to listen on is reachable from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def line_of(location: tuple[int | str, ...], message: str) -> str:
-    """Write a problem of validation as one line that names the setting."""
-    text = message.removeprefix("Value error, ")
-    return f"{PREFIX}{str(location[0]).upper()}: {text}" if location else text
+    return load(Settings)

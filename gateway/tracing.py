@@ -1,24 +1,19 @@
-"""Traces with OpenTelemetry (extra `otel`), set up by its own OTEL_* variables; nothing is loaded while they are unset.
+"""Traces of the gateway with OpenTelemetry (common/tracing.py says when).
 
 The trace of the call that filed a task is kept with the task and handed to the worker with each lease, so that one
 trace reaches from the submission to the last report, over both machines.
 """
 
-import logging
-import os
-import threading
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 import grpc
 from starlette.types import ASGIApp
 
-SERVICE_NAME: Final = "order-gateway"
-FLUSH_SECONDS: Final = 2.0
-_NOT_TRACED: Final = "livez,readyz,metrics"
-_SWITCHES: Final = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+from common.tracing import shut_down, tracer_provider
 
-_log = logging.getLogger(__name__)
+SERVICE_NAME: Final = "order-gateway"
+_NOT_TRACED: Final = "livez,readyz,metrics"
 
 
 class Tracing(Protocol):
@@ -90,38 +85,11 @@ class OpenTelemetry:
         return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
     def close(self) -> None:
-        """Shut the provider down, in a thread that does not hold up the process's end."""
-        ending = threading.Thread(target=self._provider.shutdown, name="traces-flush", daemon=True)
-        ending.start()
-        ending.join(FLUSH_SECONDS)
+        """Shut the provider down."""
+        shut_down(self._provider)
 
 
 def set_up_tracing() -> Tracing:
-    """Read the OTEL_* variables; traces are off unless they name an exporter or its address."""
-    exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
-    wanted = any(os.environ.get(name) for name in _SWITCHES) and exporter != "none"
-    if not wanted or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
-        return NoTracing()
-    try:
-        return OpenTelemetry(_provider(exporter))
-    except ImportError as error:
-        _log.warning("OTEL_* variables are set, but %s is missing; install the extra otel", error.name)
-        return NoTracing()
-
-
-def _provider(exporter: str) -> Any:
-    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - of the extra
-    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - of the extra
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter  # noqa: PLC0415
-
-    name = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": SERVICE_NAME}
-    provider = TracerProvider(resource=Resource.create(name), shutdown_on_exit=False)
-    chosen: SpanExporter
-    if exporter == "console":
-        chosen = ConsoleSpanExporter()
-    else:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
-
-        chosen = OTLPSpanExporter()
-    provider.add_span_processor(BatchSpanProcessor(chosen))
-    return provider
+    """Return traces as the OTEL_* variables ask for them."""
+    provider = tracer_provider(SERVICE_NAME)
+    return NoTracing() if provider is None else OpenTelemetry(provider)

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, suppress
 
 import httpx
 
+from common.settings import SettingsError
 from worker.account_lock import AccountLocks
 from worker.account_queries.execution import QueryPolicy, Reader
 from worker.account_queries.loop import QueryLoop
@@ -23,7 +24,7 @@ from worker.journal.journal import Journal
 from worker.orders.loop import OrderLoop
 from worker.orders.monitor import Monitor, MonitorPolicy
 from worker.orders.run import NoScreenshots, OnEvent, Parts, Policy, Screenshots, ignore_event
-from worker.settings import SettingsError, WorkerSettings
+from worker.settings import WorkerSettings
 from worker.sites.port import sites_that_can_order, sites_that_can_read_orders
 from worker.sites.registry import build_sites
 from worker.sites.scraper import HttpScraper, NoScraper, Scraper

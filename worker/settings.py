@@ -4,31 +4,23 @@ import re
 import socket
 from collections.abc import Iterator
 from functools import cached_property
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from common.env_file import fault_of_env_file
+from common.gateway_target import DEFAULT_GRPC_PORT, GatewayTarget
+from common.logs import LogFormat
+from common.settings import PREFIX, load
+from common.tokens import split_token
 from common.weak_secrets import ADVICE, is_weak
-from worker.telemetry.logs import LogFormat
 
-PREFIX = "RAKUTEN_"
-DEFAULT_GRPC_PORT = 31110
 SITE_LAG = 600
 LEAST_INTERVAL = 0.05
 """Seconds between two looks at the site, at the least: the worker would do nothing else."""
 _WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_NAMED_TOKEN = re.compile(r"[a-z][a-z0-9_-]{0,31}=([!-~]{16,})")
-_PLAIN_SCHEMES = ("grpc", "http")
-_TLS_SCHEMES = ("grpcs", "https")
-
-
-class SettingsError(Exception):
-    """A setting makes no sense. The message is one line and names the setting."""
 
 
 def host_as_worker_id() -> str:
@@ -50,37 +42,11 @@ def _first_token(value: object) -> object:
 def _secret_of_first_token(value: object) -> object:
     """A gateway's token may be given as `name=secret`; the name is the gateway's affair and is not sent."""
     token = _first_token(value)
-    named = _NAMED_TOKEN.fullmatch(token) if isinstance(token, str) else None
-    return token if named is None else named[1]
+    return split_token(token)[1] if isinstance(token, str) else token
 
 
 Token = Annotated[SecretStr | None, BeforeValidator(_first_token)]
 GatewayToken = Annotated[SecretStr | None, BeforeValidator(_secret_of_first_token)]
-
-
-class GatewayTarget:
-    """Where the gateway is: `address` as host:port for a channel, and whether the way there is encrypted."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in _PLAIN_SCHEMES + _TLS_SCHEMES or not parts.hostname:
-            raise ValueError("must look like grpc://host:port or grpcs://host:port")
-        if parts.path not in ("", "/") or parts.query or parts.fragment or parts.username is not None:
-            raise ValueError("must hold nothing but scheme, host and port")
-        self.host = parts.hostname
-        self.tls = parts.scheme in _TLS_SCHEMES
-        self.address = f"[{self.host}]" if ":" in self.host else self.host
-        self.address += f":{DEFAULT_GRPC_PORT if parts.port is None else parts.port}"
-
-    @property
-    def is_loopback(self) -> bool:
-        """True if the traffic does not leave this machine."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
 
 
 class WorkerSettings(BaseSettings):
@@ -277,13 +243,5 @@ class WorkerSettings(BaseSettings):
 
 
 def load_settings(**overrides: object) -> WorkerSettings:
-    """Reads the settings. Raises SettingsError with one line that names what is wrong."""
-    if fault := fault_of_env_file():
-        raise SettingsError(fault)
-    try:
-        return WorkerSettings(**overrides)  # type: ignore[arg-type]
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        message = first["msg"].removeprefix("Value error, ")
-        name = f"{PREFIX}{str(first['loc'][0]).upper()}: " if first["loc"] else ""
-        raise SettingsError(f"{name}{message}") from None
+    """Reads the settings. Raises SettingsError with one line for each setting that makes no sense."""
+    return load(WorkerSettings, **overrides)

@@ -14,11 +14,12 @@ from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
 from common.exit_codes import CommandError, Exit
+from common.gateway_target import GatewayTarget
 from common.pem_files import PemFileError, check_authorities, check_pair, read_pem
+from common.settings import PREFIX, SettingsError
 from gateway.cli.advice import commands
 from gateway.cli.diagnosis import why_unreachable
-from gateway.cli.settings import CommandSettings, Target, load_command_settings
-from gateway.settings import PREFIX, SettingsError
+from gateway.cli.settings import CommandSettings, load_command_settings
 
 T = TypeVar("T", bound=Message)
 
@@ -85,7 +86,7 @@ def connected(url: str | None) -> Iterator[Client]:
             raise _told(error, target, client.task_id) from None
 
 
-def _channel(target: Target, settings: CommandSettings) -> grpc.Channel:
+def _channel(target: GatewayTarget, settings: CommandSettings) -> grpc.Channel:
     options: list[tuple[str, str | int]] = [
         ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
         # The contract says which call may be repeated; the channel must not repeat on its own account.
@@ -115,7 +116,7 @@ def _credentials(settings: CommandSettings) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(authorities, key, chain)
 
 
-def _told(error: Any, target: Target, task_id: str) -> CommandError:
+def _told(error: Any, target: GatewayTarget, task_id: str) -> CommandError:
     code: grpc.StatusCode = error.code()
     detail = _detail(error)
     if detail is None and code is grpc.StatusCode.UNAVAILABLE:

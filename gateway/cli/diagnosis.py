@@ -4,14 +4,14 @@ import socket
 import ssl
 from typing import Final
 
-from gateway.cli.settings import Target
+from common.gateway_target import GatewayTarget
 
 PROBE_SECONDS: Final = 3.0
 
 _GRPC_PORT: Final = "gRPC has a port of its own (31110 unless set)"
 
 
-def why_unreachable(target: Target, words: str) -> str:
+def why_unreachable(target: GatewayTarget, words: str) -> str:
     """Return one line for a call that failed before the gateway could answer; `words` are gRPC's details."""
     place = target.address
     if "CERTIFICATE_VERIFY_FAILED" in words:
@@ -38,7 +38,7 @@ def why_unreachable(target: Target, words: str) -> str:
     )
 
 
-def _why_closed(target: Target) -> str:
+def _why_closed(target: GatewayTarget) -> str:
     if target.tls:
         return (
             f"{target.address} ended the connection; does the gateway ask for a client certificate "
@@ -49,7 +49,7 @@ def _why_closed(target: Target) -> str:
     return f"{target.address} ended the connection; is it the gateway? {_GRPC_PORT}"
 
 
-def _speaks_tls(target: Target) -> bool:
+def _speaks_tls(target: GatewayTarget) -> bool:
     """Begin TLS without a word of ours in it: no token is sent, and whose certificate it is does not matter."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -13,10 +13,11 @@ import uvloop
 
 from common.exit_codes import CommandError, Exit
 from common.service_manager import tell_ready
-from gateway.cli.unknown_settings import unknown_settings
+from common.settings import SettingsError
+from common.unknown_settings import unknown_settings
 from gateway.logs import set_up_logs
 from gateway.main import FatalStoreError, Ports, run_gateway
-from gateway.settings import Settings, SettingsError, load_settings
+from gateway.settings import Settings, load_settings
 from gateway.store.port import StoreUnavailableError
 from gateway.store.sqlite.schema import DatabaseUnusableError
 

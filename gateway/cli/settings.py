@@ -2,17 +2,13 @@
 
 from pathlib import Path
 from typing import Annotated, Self
-from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from common.env_file import fault_of_env_file
-from gateway.api.auth.tokens import split_token
-from gateway.settings import PREFIX, Port, SettingsError, is_loopback, line_of
-
-_DEFAULT_PORT = 31110
-_TLS = {"grpc": False, "http": False, "grpcs": True, "https": True}
+from common.gateway_target import DEFAULT_GRPC_PORT, GatewayTarget
+from common.settings import PREFIX, Port, SettingsError, load
+from common.tokens import split_token
 
 
 def _first(value: object) -> object:
@@ -23,20 +19,6 @@ def _first(value: object) -> object:
 
 
 Token = Annotated[SecretStr | None, BeforeValidator(_first)]
-
-
-class Target:
-    """A gateway's address: `address` as host:port, and whether the way there is encrypted. Raises ValueError."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in _TLS or not parts.hostname or parts.path not in ("", "/") or parts.query:
-            raise ValueError("must look like grpc://host:port or grpcs://host:port")
-        self.tls = _TLS[parts.scheme]
-        self.host = parts.hostname
-        self.port = _DEFAULT_PORT if parts.port is None else parts.port
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        self.address = f"{host}:{self.port}"
 
 
 class CommandSettings(BaseSettings):
@@ -51,7 +33,7 @@ class CommandSettings(BaseSettings):
         description="Where the commands find the gateway: grpc://host:port or grpcs://host:port (TLS). Default: this "
         "machine at RAKUTEN_GATEWAY_GRPC_PORT.",
     )
-    gateway_grpc_port: Port = Field(31110, description="Port for gRPC; 0 takes a free one, told at start.")
+    gateway_grpc_port: Port = Field(DEFAULT_GRPC_PORT, description="Port for gRPC; 0 takes a free one, told at start.")
     operator_token: Token = Field(None, description="Tokens for operators; the commands show the first one.")
     api_token: Token = Field(None, description="Tokens for every role; shown where no operator token is set.")
     gateway_ca: Path | None = Field(
@@ -74,23 +56,18 @@ class CommandSettings(BaseSettings):
         shown = self.operator_token or self.api_token
         return None if shown is None else shown.get_secret_value()
 
-    def target(self, url: str | None) -> Target:
+    def target(self, url: str | None) -> GatewayTarget:
         """Return where to go; `url` comes before the settings. Raises SettingsError."""
         wanted = url or self.gateway_url or f"grpc://127.0.0.1:{self.gateway_grpc_port}"
         try:
-            target = Target(wanted)
+            target = GatewayTarget(wanted)
         except ValueError as error:
             raise SettingsError(f"{PREFIX}GATEWAY_URL: {error}") from None
-        if self.token and not target.tls and not is_loopback(target.host):
+        if self.token and not target.tls and not target.is_loopback:
             raise SettingsError(f"the token would travel in plain text to {target.host}; use grpcs://")
         return target
 
 
 def load_command_settings() -> CommandSettings:
     """Read the settings. Raises SettingsError with one line for each setting that makes no sense."""
-    if fault := fault_of_env_file():
-        raise SettingsError(fault)
-    try:
-        return CommandSettings()
-    except ValidationError as error:
-        raise SettingsError("\n".join(line_of(problem["loc"], problem["msg"]) for problem in error.errors())) from None
+    return load(CommandSettings)

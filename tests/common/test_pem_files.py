@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from common.exit_codes import CommandError
+from common.settings import SettingsError
 from gateway.cli.client import connected
 from tests.gateway.api.test_auth import certificates
 from tests.gateway.api.test_tls_files import dated, half, swapped, text
 from worker.gateway.client import open_channel
-from worker.settings import SettingsError, WorkerSettings
+from worker.settings import WorkerSettings
 
 __all__ = ["certificates"]
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from gateway.api.request_id import begin_request, current_request_id
-from gateway.logs import JsonFormatter, TextFormatter, set_up_logs
+from common.logs import JsonFormatter, TextFormatter
+from gateway.logs import set_up_logs
+from gateway.request_id import begin_request, current_request_id
 from tests.gateway.support.in_process import RunningGateway
 
 

@@ -16,8 +16,8 @@ import gateway.cli
 import gateway.cli.output
 import gateway.logs
 import worker.cli.app
-import worker.telemetry.logs
 from common.exit_codes import CommandError, Exit
+from common.logs import JsonFormatter, TextFormatter
 from common.program import Program
 from common.tables import print_table
 from tests.gateway.support.in_process import running_gateway
@@ -43,10 +43,8 @@ TEXTS = {
     "a field of the log": 'x task_id=po-2 "',
 }
 FORMATTERS: dict[str, Callable[[], logging.Formatter]] = {
-    "gateway, text": gateway.logs.TextFormatter,
-    "gateway, json": gateway.logs.JsonFormatter,
-    "worker, text": worker.telemetry.logs.TextFormatter,
-    "worker, json": worker.telemetry.logs.JsonFormatter,
+    "text": TextFormatter,
+    "json": JsonFormatter,
 }
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from worker.settings import GatewayTarget, SettingsError, WorkerSettings, host_as_worker_id, load_settings
+from common.gateway_target import GatewayTarget
+from common.settings import SettingsError
+from worker.settings import WorkerSettings, host_as_worker_id, load_settings
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,9 @@ from common.exit_codes import CommandError, Exit, epilog
 from common.output import print_line, say, standard_output
 from common.program import Program
 from common.service_manager import tell_ready
+from common.settings import SettingsError
 from common.tables import print_fields, print_table
+from common.unknown_settings import unknown_settings
 from sandbox_shop.server import run_sandbox_shop
 from worker.cli.checkup import ask_gateway, effective_settings
 from worker.clock import SystemClock, utc_text
@@ -32,9 +34,8 @@ from worker.journal.journal import Journal
 from worker.journal.lock import JournalError, is_in_use
 from worker.journal.records import Order, OrderStatus, ReclaimRequest, ReclaimStatus
 from worker.main import NO_SITE, run_worker
-from worker.settings import SettingsError, WorkerSettings, load_settings
+from worker.settings import WorkerSettings, load_settings
 from worker.telemetry.logs import configure_logging
-from worker.unknown_settings import unknown_settings
 
 T = TypeVar("T")
 

@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 from pydantic_settings import DotEnvSettingsSource
 
+from common.settings import PREFIX
 from worker.clock import SystemEntropy
 from worker.gateway.client import GatewayClient, open_channel
-from worker.settings import PREFIX, WorkerSettings
+from worker.settings import WorkerSettings
 
 
 def effective_settings(settings: WorkerSettings) -> Iterator[tuple[str, str, str]]:

@@ -13,12 +13,13 @@ from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
 
 from common.pem_files import PemFileError, check_authorities, check_pair, read_pem
+from common.settings import PREFIX, SettingsError
 from worker.gateway.answers import MAX_MESSAGES_OF_A_STREAM, check_lease, check_renewal, check_same, message_of
 from worker.gateway.bounds import RETRY_AFTER
 from worker.gateway.connectivity import Reach
 from worker.gateway.port import GatewayError, InvalidAnswer, Refused, Unreachable
 from worker.gateway.wire import to_duration, to_seconds
-from worker.settings import PREFIX, SettingsError, WorkerSettings
+from worker.settings import WorkerSettings
 
 if TYPE_CHECKING:  # the async stub exists for the type checker alone
     from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceAsyncStub

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gateway.api.auth.tokens import split_token
+from common.tokens import split_token
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 
 _SCHEME: Final = "bearer "

@@ -25,8 +25,8 @@ from gateway.api.auth.authenticator import sole_authorization
 from gateway.api.call import Call, Method
 from gateway.api.errors import ERRORS, detail_of, refusal_of
 from gateway.api.grpc.incoming import Context, Places, read_request, read_requests
-from gateway.api.request_id import HEADER, begin_request
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
+from gateway.request_id import HEADER, begin_request
 
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.api.http.bodies import Bodies
 from gateway.api.http.protocol import MAX_HEADER_BYTES
-from gateway.api.request_id import HEADER, begin_request
 from gateway.api.rest.envelope import failure, problem
+from gateway.request_id import HEADER, begin_request
 
 BODY_SECONDS: Final = 30.0
 """How long a client may take to send its body."""

@@ -9,6 +9,7 @@ from rich.progress import Progress
 
 from common.exit_codes import CommandError, Exit
 from common.output import say
+from common.settings import SettingsError
 from common.tables import print_fields
 from gateway.cli.client import connected
 from gateway.cli.options import GatewayOption, JsonOption
@@ -16,7 +17,7 @@ from gateway.cli.output import as_json, print_json, progress_console
 from gateway.domain.operations import BackupFacts
 from gateway.restore import Restored
 from gateway.restore import restore as put_back
-from gateway.settings import Settings, SettingsError, load_settings
+from gateway.settings import Settings, load_settings
 from gateway.store.sqlite.backup import inspect
 from gateway.store.sqlite.schema import DatabaseUnusableError
 

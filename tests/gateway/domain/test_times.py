@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from common.settings import SettingsError
 from gateway.domain.times import RULES, AtLeast, derived, findings
-from gateway.settings import Settings, SettingsError, load_settings
+from gateway.settings import Settings, load_settings
 from tests.gateway.support.in_process import make_settings
 
 TIMES = sorted(name for name in Settings.model_fields if name.endswith(("_seconds", "_days")))

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
-from pydantic_settings import DotEnvSettingsSource
+from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from worker.settings import PREFIX, WorkerSettings
+from common.env_file import ENV_FILE
+from common.settings import PREFIX
 
 OF_THE_GATEWAY: Final = frozenset(
     {
         "alert_webhook_url",
+        "api_token",
         "backup_alert_seconds",
         "backup_dir",
         "callback_allowed_hosts",
@@ -19,6 +21,7 @@ OF_THE_GATEWAY: Final = frozenset(
         "catalog_details_per_round",
         "catalog_interval_seconds",
         "catalog_window_days",
+        "gateway_ca",
         "gateway_db_path",
         "gateway_grpc_port",
         "gateway_host",
@@ -32,6 +35,8 @@ OF_THE_GATEWAY: Final = frozenset(
         "lease_max_wait_seconds",
         "lease_scope",
         "lease_ttl_seconds",
+        "log_format",
+        "log_level",
         "max_body_bytes",
         "max_connections",
         "max_intent_bytes",
@@ -43,6 +48,7 @@ OF_THE_GATEWAY: Final = frozenset(
         "permit_ttl_seconds",
         "query_lease_ttl_seconds",
         "query_max_attempts",
+        "query_result_max_bytes",
         "query_retention_seconds",
         "query_ttl_seconds",
         "rate_limit_per_second",
@@ -52,15 +58,52 @@ OF_THE_GATEWAY: Final = frozenset(
         "task_unclaimed_alert_seconds",
         "upstream_token",
         "worker_offline_alert_seconds",
+        "worker_token",
     }
 )
-"""Settings of the gateway alone, which may stand in the same `.env`. The worker knows no more of them than the name."""
+"""What the gateway and its commands read."""
+
+OF_THE_WORKER: Final = frozenset(
+    {
+        "account_query_concurrency",
+        "account_query_default_max_pages",
+        "account_query_timeout_seconds",
+        "api_token",
+        "evidence_dir",
+        "gateway_ca",
+        "lease_wait_seconds",
+        "log_format",
+        "log_level",
+        "lost_answer_interval_seconds",
+        "lost_answer_look_seconds",
+        "metrics_textfile",
+        "min_free_disk_mib",
+        "monitor_days",
+        "monitor_interval_seconds",
+        "order_gateway_url",
+        "order_max_total_yen",
+        "payment_alert_seconds",
+        "query_result_max_bytes",
+        "sandbox_url",
+        "scraper_base_url",
+        "scraper_token",
+        "screenshots",
+        "step_timeout_seconds",
+        "trading_db_path",
+        "verify_max_pages",
+        "worker_id",
+        "worker_tls_cert",
+        "worker_tls_key",
+        "worker_token",
+    }
+)
+"""What the worker reads. One `.env` may serve both programs, which know no more of each other than these names."""
 
 
 def unknown_settings() -> Iterator[str]:
-    """Yields a sentence for each RAKUTEN_* name, in the environment or in `.env`, that is no setting."""
-    known = {f"{PREFIX}{field.upper()}" for field in WorkerSettings.model_fields.keys() | OF_THE_GATEWAY}
-    places = {name.upper(): ".env" for name in DotEnvSettingsSource(WorkerSettings).env_vars}
+    """Yield a sentence for each RAKUTEN_* name in the environment or in `.env` that is no setting of either program."""
+    known = {f"{PREFIX}{field.upper()}" for field in OF_THE_GATEWAY | OF_THE_WORKER}
+    places = {name.upper(): ".env" for name in DotEnvSettingsSource(BaseSettings, env_file=ENV_FILE).env_vars}
     places |= {name.upper(): "the environment" for name in os.environ}
     for name, place in sorted(places.items()):
         if name.startswith(PREFIX) and name not in known:
