@@ -1,4 +1,7 @@
-"""The system's clocks behind the domain's `Clock`: wall time for people, boot time for judging (docs/adr/0004)."""
+"""The system's clocks behind the domain's `Clock`: wall time for people, boot time for judging.
+
+Why: docs/adr/0004-two-clocks.md.
+"""
 
 import time
 import uuid

@@ -1,4 +1,4 @@
-"""Putting a backup in the place of the database, with the gateway stopped (specification, section 4, history)."""
+"""Putting a backup in the place of the database, with the gateway stopped (docs/specification.md#restore)."""
 
 import os
 import secrets

@@ -1,4 +1,7 @@
-"""The gateway's settings: environment and `.env`, prefix RAKUTEN_, read once, validated (specification, section 8)."""
+"""The gateway's settings: environment and `.env`, prefix RAKUTEN_, read once, validated.
+
+The rule: docs/specification.md#settings.
+"""
 
 from datetime import timedelta
 from pathlib import Path

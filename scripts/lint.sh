@@ -31,5 +31,6 @@ check buf-format buf format --diff --exit-code
 check buf-breaking buf breaking --against proto/baseline.binpb
 check generated sh scripts/check_generated.sh
 check tree python scripts/check_tree.py
+check references python scripts/check_references.py
 
 [ -z "$failed" ] || { printf 'lint: failed:%s\n' "$failed" >&2; exit 1; }

@@ -1,4 +1,6 @@
-"""Time and chance, passed in (design, decision 6): nothing else in the worker reads a system clock or draws at random.
+"""Time and chance, passed in: nothing else in the worker reads a system clock or draws at random.
+
+The rule: docs/specification.md#time.
 
 `SystemClock` and `SystemEntropy` serve production; a simulation passes its own.
 """

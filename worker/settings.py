@@ -1,4 +1,7 @@
-"""The worker's settings: environment and `.env`, prefix RAKUTEN_, read once, validated (specification, section 8)."""
+"""The worker's settings: environment and `.env`, prefix RAKUTEN_, read once, validated.
+
+The rule: docs/specification.md#settings.
+"""
 
 import re
 import socket

@@ -1,4 +1,4 @@
-"""Taking a query (specification, section 6): lease, the repeat after a lost answer, giving back.
+"""Taking a query (docs/two-queues.md#side-by-side): lease, the repeat after a lost answer, giving back.
 
 Any number of queries may be leased at once, and leasing one is no heartbeat of the order worker.
 """

@@ -1,4 +1,4 @@
-"""What a worker brings (specification, section 6): one outcome an attempt, fenced by the attempt."""
+"""What a worker brings (docs/specification.md#query-results): one outcome an attempt, fenced by the attempt."""
 
 from collections.abc import Callable
 from typing import TypeAlias

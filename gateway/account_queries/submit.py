@@ -1,4 +1,4 @@
-"""Filing a query (specification, section 6)."""
+"""Filing a query (docs/specification.md#query-submission)."""
 
 from gateway.account_queries.topics import QUERIES
 from gateway.domain.account_queries import Query, QueryPolicy, QueryStatus, QuerySubmission, QuerySubmitted

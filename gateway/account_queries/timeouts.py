@@ -1,4 +1,6 @@
-"""What time does to queries (specification, section 6): leases lapse, queries grow too old, ended ones are deleted.
+"""What time does to queries: leases lapse, queries grow too old, ended ones are deleted.
+
+The rule: docs/two-queues.md#side-by-side.
 
 Always judged by the service clock: at use as well as by the sweep. A lapsed lease puts its query back into the queue,
 which only reading without side effects allows.

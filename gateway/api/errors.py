@@ -1,4 +1,4 @@
-"""The one error table: from a refusal's reason to each transport (errors.proto; specification, section 3)."""
+"""The one error table: from a refusal's reason to each transport (docs/protocol.md#replies)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

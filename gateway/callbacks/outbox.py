@@ -1,4 +1,6 @@
-"""What is due, and what came of a try: delays grow, and after three days a callback is given up (section 7).
+"""What is due, and what came of a try: delays grow, and after three days a callback is given up.
+
+The rule: docs/callbacks.md#what-the-gateway-does.
 
 One that can never be delivered is given up at once.
 """

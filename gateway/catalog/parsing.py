@@ -1,4 +1,6 @@
-"""Reading results of queries: only the normalised fields (specification, section 6), and nothing that is not there.
+"""Reading results of queries: only the normalised fields, and nothing that is not there.
+
+The rule: docs/specification.md#catalogue.
 
 A result is whatever a worker brought. A part that cannot be read is left out, and whoever leaves something out may not
 conclude that an order is absent.

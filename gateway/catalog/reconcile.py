@@ -1,4 +1,4 @@
-"""Comparing the catalogue with the tasks, by the site's order number (specification, section 6, reconciliation).
+"""Comparing the catalogue with the tasks, by the site's order number (docs/specification.md#reconciliation).
 
 A difference is found when the site has been read, stands once, and goes when it holds no longer.
 """

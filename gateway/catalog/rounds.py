@@ -1,4 +1,4 @@
-"""Filing the catalogue's own queries: a list a round, then details, bounded (specification, section 6)."""
+"""Filing the catalogue's own queries: a list a round, then details, bounded (docs/specification.md#catalogue)."""
 
 import json
 from collections.abc import Callable

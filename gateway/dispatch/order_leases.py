@@ -1,4 +1,4 @@
-"""The desk where workers wait for orders (specification, section 4, taking)."""
+"""The desk where workers wait for orders (docs/specification.md#taking-an-order)."""
 
 from collections.abc import Callable, Hashable
 from typing import TypeAlias

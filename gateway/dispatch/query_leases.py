@@ -1,4 +1,4 @@
-"""The desk where workers wait for queries (specification, section 6)."""
+"""The desk where workers wait for queries (docs/two-queues.md#side-by-side)."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""Account queries (specification, section 6): their vocabulary, the one rule of a lapsed lease, their values.
+"""Account queries (docs/two-queues.md#side-by-side): their vocabulary, the one rule of a lapsed lease, their values.
 
 Reading has no side effect, so what happens to a lapsed lease is the opposite of what happens to an order's; nothing
 here is shared with the order queue (docs/two-queues.md).

@@ -1,4 +1,4 @@
-"""Which addresses a callback may be sent to (specification, section 7), judged on the address itself.
+"""Which addresses a callback may be sent to (docs/callbacks.md#what-the-gateway-does), judged on the address itself.
 
 Upstreams live next door, so loopback and private addresses are allowed. Link-local ones, and the few others under which
 clouds serve the credentials of a machine, are not, in whatever form a URL hides them: an IPv4 address written as one

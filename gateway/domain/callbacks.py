@@ -1,4 +1,4 @@
-"""Callbacks: what is told to upstreams, where to, and where the telling stands (specification, section 7)."""
+"""Callbacks: what is told to upstreams, where to, and where the telling stands (docs/specification.md#callbacks)."""
 
 import re
 from base64 import b64decode

@@ -1,4 +1,4 @@
-"""The order catalogue (specification, section 6): what the site shows, and where it differs from the tasks."""
+"""The order catalogue (docs/specification.md#catalogue): what the site shows, and where it differs from the tasks."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Limits of single fields, the same on every transport (specification, section 3; limits as in the proto comments).
+"""Limits of single fields, the same on every transport (docs/protocol.md#units-and-forms).
 
 Each function returns the value as it is stored, or raises RefusedError with the field and the limit.
 """

@@ -1,4 +1,4 @@
-"""What can be wrong with a gateway that still answers (specification, section 7)."""
+"""What can be wrong with a gateway that still answers (docs/runbook.md#a-part-that-does-not-work)."""
 
 from dataclasses import dataclass
 from enum import StrEnum

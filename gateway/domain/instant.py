@@ -1,4 +1,4 @@
-"""Time as the rules see it: a wall clock for people and an elapsed clock for judging (docs/adr/0004)."""
+"""Time as the rules see it: a wall clock for people and an elapsed clock for judging (docs/adr/0004-two-clocks.md)."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

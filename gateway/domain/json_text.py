@@ -1,4 +1,4 @@
-"""JSON texts that pass through the gateway value for value (specification, section 3, submit).
+"""JSON texts that pass through the gateway value for value (docs/specification.md#submission).
 
 The text is stored as it came, so key order, integers of any size and 1 beside 1.0 survive. It is parsed only to refuse
 what another JSON reader could not take: not an object, duplicate keys, NaN and Infinity, numbers beyond the range of a

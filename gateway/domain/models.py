@@ -10,7 +10,7 @@ from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
 
 
 class LeaseScope(StrEnum):
-    """What one slot covers: everything, or one site (specification, section 2, slots)."""
+    """What one slot covers: everything, or one site (docs/specification.md#slots)."""
 
     GLOBAL = "global"
     SITE = "site"
@@ -32,7 +32,7 @@ class Verdict(StrEnum):
 
 
 class AlertKind(StrEnum):
-    """What an alert is about (specification, section 7)."""
+    """What an alert is about (docs/specification.md#alerts)."""
 
     WORKER_OFFLINE = "worker_offline"
     TASK_UNCLAIMED = "task_unclaimed"
@@ -144,7 +144,7 @@ class Task:
 
     @property
     def placement(self) -> Placement:
-        """Say what is known of an order on the site (specification, section 4, placement)."""
+        """Say what is known of an order on the site (docs/specification.md#placement)."""
         return Placement.CERTAIN if self.order_stated else self.placement_by_workers
 
     @property
@@ -345,7 +345,7 @@ class QueuedTask:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How the gateway and its workers are (specification, section 7)."""
+    """How the gateway and its workers are (docs/specification.md#health)."""
 
     queued_count: int
     queued_query_count: int

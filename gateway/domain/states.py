@@ -1,4 +1,4 @@
-"""The two vocabularies that are never mixed (specification, section 2)."""
+"""The two vocabularies that are never mixed (docs/specification.md#vocabularies)."""
 
 from enum import StrEnum
 
@@ -40,7 +40,7 @@ NOTHING_PLACED = frozenset({OrderState.CREATED, OrderState.IN_CART})
 
 
 class Placement(StrEnum):
-    """What is known of an order on the site (specification, section 4, placement)."""
+    """What is known of an order on the site (docs/specification.md#placement)."""
 
     IMPOSSIBLE = "impossible"
     POSSIBLE = "possible"

@@ -1,4 +1,7 @@
-"""A task as the documented JSON contract shows it: in answers of the REST facade and in callbacks (section 3)."""
+"""A task as the documented JSON contract shows it: in answers of the REST facade and in callbacks.
+
+The rule: docs/specification.md#rest-contract.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The one transition table of a task (specification, section 2).
+"""The one transition table of a task (docs/protocol.md#task-states).
 
 Whatever is not in the table is refused and changes nothing but the history. The same table stands for people in
 docs/protocol.md; a test compares the two.

@@ -1,4 +1,4 @@
-"""What a person decides about an order (specification, sections 2 and 4): requeue, withdraw, resolve, expire now.
+"""What a person decides about an order (docs/specification.md#decisions): requeue, withdraw, resolve, expire now.
 
 Each asks the transition table first. What it refuses goes into the history too, with who asked.
 """

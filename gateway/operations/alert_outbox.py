@@ -1,4 +1,7 @@
-"""What still has to be told of alerts (specification, section 7): written with the alert, gone when everybody knows."""
+"""What still has to be told of alerts: written with the alert, gone when everybody knows.
+
+The rule: docs/specification.md#alerts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,6 @@
-"""Alerts: conditions watched by the service clock, looking at alerts, and answering one by hand (section 7).
+"""Alerts: conditions watched by the service clock, looking at alerts, and answering one by hand.
+
+The rule: docs/specification.md#alerts.
 
 A condition (worker offline, task unclaimed, stale, needs a human, failed in doubt) clears itself when it has ended. The
 others tell of something that has happened: they stand until a person has answered them.

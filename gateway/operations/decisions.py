@@ -1,4 +1,4 @@
-"""Tasks that need a decision, with everything known about each (specification, section 4, placement)."""
+"""Tasks that need a decision, with everything known about each (docs/specification.md#placement)."""
 
 import json
 from collections.abc import Iterator, Sequence

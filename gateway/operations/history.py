@@ -1,4 +1,4 @@
-"""Reading the history: every change and every refusal worth knowing (specification, section 4, history)."""
+"""Reading the history: every change and every refusal worth knowing (docs/specification.md#history)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Pausing dispatch, and the workers heard of (specification, sections 2, 4 and 7)."""
+"""Pausing dispatch, and the workers heard of (docs/specification.md#pauses)."""
 
 from gateway.domain.instant import Instant
 from gateway.domain.models import Actor, AlertKind, Pause

@@ -1,4 +1,4 @@
-"""After a restore: dispatch is paused, and every open task counts as permitted (specification, section 4, history).
+"""After a restore: dispatch is paused, and every open task counts as permitted (docs/specification.md#restore).
 
 Nobody knows what happened between the backup and the restore: a task that was queued then may have been leased, even
 clicked. So each open task turns stale with a lease on it that nobody can hold, permitted and ended now, of a journal

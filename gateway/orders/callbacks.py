@@ -1,4 +1,4 @@
-"""Filing callbacks in the transaction of the change that they tell of (specification, section 7)."""
+"""Filing callbacks in the transaction of the change that they tell of (docs/specification.md#callbacks)."""
 
 import hashlib
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Expiry: a lease that has run out turns its task stale, and only a person moves it on (specification, section 2).
+"""Expiry: a lease that has run out turns its task stale, and only a person moves it on (docs/specification.md#expiry).
 
 Expiry is judged at use as well as by the sweep, always by the service clock.
 """

@@ -1,4 +1,7 @@
-"""The history and the alerts: what happened, who did it, what a person should look at (specification, section 4)."""
+"""The history and the alerts: what happened, who did it, what a person should look at.
+
+The rule: docs/specification.md#history.
+"""
 
 import json
 from typing import Any, Final

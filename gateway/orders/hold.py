@@ -1,4 +1,4 @@
-"""Holding a lease (specification, section 4, holding): who holds it, and its renewal."""
+"""Holding a lease (docs/specification.md#holding-a-lease): who holds it, and its renewal."""
 
 import hmac
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Taking an order (specification, sections 2 and 4, taking): lease, the repeat after a lost answer, undo, reclaim."""
+"""Taking an order (docs/specification.md#taking-an-order): lease, the repeat after a lost answer, undo, reclaim."""
 
 from datetime import timedelta
 from typing import Any, Final

@@ -7,7 +7,9 @@ from gateway.store.port import Transaction
 
 
 def note_number(tx: Transaction, now: Instant, task: Task, number: str | None, *, stated: bool = False) -> None:
-    """Keep an order number that was told of a task; alert if another task has it or this one has another (section 4).
+    """Keep an order number that was told of a task; alert if another task has it or this one has another.
+
+    The rule: docs/specification.md#order-numbers.
 
     A number that came too late, or that a later report overwrote, counts as well; so does one that a person `stated`,
     who can take it back.

@@ -1,4 +1,4 @@
-"""The submit permit: leave for the one irreversible click (specification, section 4, submit permit).
+"""The submit permit: leave for the one irreversible click (docs/specification.md#submit-permit).
 
 One permit a lease. A second one for a task is given only to the journal that had the first, when it attests that it
 clicked nothing, the settle time has passed, and a look at the site made after that found no order.

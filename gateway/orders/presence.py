@@ -1,4 +1,4 @@
-"""Workers that wait are there: an open stream is a sign of life (specification, section 7)."""
+"""Workers that wait are there: an open stream is a sign of life (docs/specification.md#taking-an-order)."""
 
 from collections.abc import Collection
 

@@ -75,7 +75,7 @@ def _filters(status: TaskStatus | None, site: str | None) -> tuple[str, dict[str
 
 
 def health(tx: ReadTransaction, now: Instant, policy: Policy) -> Health:
-    """Return what a person looks at first (specification, section 7)."""
+    """Return what a person looks at first (docs/specification.md#health)."""
     return Health(
         queued_count=sum(row["count"] for row in tx.all("tasks_queued_count")),
         queued_query_count=sum(row["count"] for row in tx.all("queries_queued_count")),

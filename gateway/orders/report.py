@@ -1,4 +1,4 @@
-"""What the worker tells (specification, sections 3 and 4): the mirror, the end, and late truth, which is kept."""
+"""What the worker tells (docs/specification.md#reports): the mirror, the end, and late truth, which is kept."""
 
 from dataclasses import asdict
 from typing import Any, Final
@@ -42,7 +42,7 @@ def report(tx: Transaction, now: Instant, holder: Holder, told: NewReport) -> Re
 
 
 def resulting_status(told: NewReport, state: OrderState) -> TaskStatus:
-    """Say how a terminal report ends its task (specification, section 3, report)."""
+    """Say how a terminal report ends its task (docs/specification.md#reports)."""
     return told.terminal_status or _DEFAULT_END.get(state, TaskStatus.NEEDS_HUMAN)
 
 
@@ -137,7 +137,7 @@ def _contradicts_status(task: Task, state: OrderState, told: NewReport) -> str |
 
 
 def _tell_contradiction(tx: Transaction, now: Instant, task: Task, contradiction: str) -> None:
-    """Alert; and if a person had decided, call back with what is known now (section 4, placement)."""
+    """Alert; and if a person had decided, call back with what is known now (docs/specification.md#reports)."""
     raised = raise_alert(
         tx, now, AlertKind.CONTRADICTING_REPORT, task.task_id,
         f"a report contradicts the end of task {task.task_id}: {contradiction}",

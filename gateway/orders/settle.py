@@ -1,4 +1,7 @@
-"""When a click that may have been made shows on the site's order list for certain (specification, section 4)."""
+"""When a click that may have been made shows on the site's order list for certain.
+
+The rule: docs/specification.md#settle-time.
+"""
 
 from collections.abc import Sequence
 

@@ -25,7 +25,7 @@ def resume_after_start(
 
     If the service clock continues (same boot) it judges them as always. If not, the wall clock has to: a lease that has
     run out by it, or any lease if the wall clock has gone back, is stale, since doubt falls towards stale
-    (specification, section 2). `wall_utc` is the wall clock's own reading, which `now.utc` never falls behind.
+    (docs/specification.md#slots). `wall_utc` is the wall clock's own reading, which `now.utc` never falls behind.
     """
     stale = 0
     active = [task_from(row) for row in tx.all("tasks_active")]

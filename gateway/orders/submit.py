@@ -1,4 +1,4 @@
-"""Filing a task, and withdrawing one that nobody has taken (specification, sections 2 and 3)."""
+"""Filing a task, and withdrawing one that nobody has taken (docs/specification.md#submission)."""
 
 import hashlib
 import logging

@@ -1,4 +1,7 @@
-"""Posts every alert raised or cleared to RAKUTEN_ALERT_WEBHOOK_URL, in order, until it is taken (section 7)."""
+"""Posts every alert raised or cleared to RAKUTEN_ALERT_WEBHOOK_URL, in order, until it is taken.
+
+The rule: docs/specification.md#alerts.
+"""
 
 import logging
 import ssl

@@ -1,4 +1,7 @@
-"""Sends one callback: signed, to an address that was judged, without redirects, within bounds (section 7)."""
+"""Sends one callback: signed, to an address that was judged, without redirects, within bounds.
+
+The rule: docs/callbacks.md#what-the-gateway-does.
+"""
 
 import asyncio
 import ssl

@@ -1,4 +1,7 @@
-"""Delivers callbacks, each endpoint by itself: one that hangs or is down delays no other (section 7)."""
+"""Delivers callbacks, each endpoint by itself: one that hangs or is down delays no other.
+
+The rule: docs/callbacks.md#what-the-gateway-does.
+"""
 
 import asyncio
 import logging

@@ -1,6 +1,6 @@
 """Account queries from the upstream to the site and back: gateway, worker and sandbox shop on real sockets.
 
-The worker's lines of the acceptance list (the source, section 11.6), over gRPC and REST; the gateway's lines stand in
+The worker's lines of the acceptance list (docs/two-queues.md), over gRPC and REST; the gateway's lines stand in
 tests/gateway/account_queries/test_acceptance.py.
 """
 

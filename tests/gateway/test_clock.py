@@ -1,4 +1,4 @@
-"""Time (specification, section 2; docs/adr/0004): steps of the wall clock, restarts, other boots, another scope."""
+"""Time (docs/specification.md#time): steps of the wall clock, restarts, other boots, another scope."""
 
 import time as system
 from collections.abc import Iterator

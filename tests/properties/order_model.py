@@ -1,4 +1,4 @@
-"""The order machine as sections 2 to 4 of the specification tell it: no tables, no SQL, one value a task.
+"""The order machine as docs/specification.md tells it: no tables, no SQL, one value a task.
 
 Answers where the rules leave a choice are sets: a permit that several rules forbid may be refused by any of them.
 """

@@ -1,4 +1,4 @@
-"""The query machine as section 6 of the specification tells it. Reading does no harm, so doubt means reading again."""
+"""The query machine as docs/two-queues.md tells it. Reading does no harm, so doubt means reading again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

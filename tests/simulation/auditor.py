@@ -1,6 +1,7 @@
 """Judges the gateway by rules of its own, at every commit. Its sibling `site_auditor` judges what the workers do.
 
-None of the rules here is taken from the code under test; each is the specification's sentence, written down again.
+None of the rules here is taken from the code under test; each is a sentence of docs/specification.md, written
+down again.
 """
 
 import json

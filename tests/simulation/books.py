@@ -1,4 +1,4 @@
-"""What the auditor writes down while it watches, and the few numbers of the specification that its rules need."""
+"""What the auditor writes down while it watches, and the few numbers of docs/specification.md that its rules need."""
 
 import copy
 import sqlite3

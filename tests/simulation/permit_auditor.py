@@ -1,4 +1,4 @@
-"""Judges whether a permit is given exactly when it may be (specification, section 4)."""
+"""Judges whether a permit is given exactly when it may be (docs/specification.md#submit-permit)."""
 
 import math
 
@@ -46,7 +46,7 @@ class PermitAuditor:
         return self._books.gateway_rebooted_at > ended
 
     def _grounds_to_refuse(self, event: Event, *, tolerance: float) -> list[str]:
-        """Why a permit must not be given now (specification, section 4)."""
+        """Why a permit must not be given now (docs/specification.md#submit-permit)."""
         task, lease = event.task, event.task.lease
         look = event.details.get("verification") or {}
         grounds = []

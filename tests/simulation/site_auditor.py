@@ -1,6 +1,7 @@
 """Judges what a worker does on the site, and what it says it saw there, at every step.
 
-None of the rules here is taken from the code under test; each is the specification's sentence, written down again.
+None of the rules here is taken from the code under test; each is a sentence of docs/specification.md, written
+down again.
 """
 
 from collections import Counter

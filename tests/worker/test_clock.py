@@ -1,4 +1,7 @@
-"""The worker's elapsed clock goes on while the machine sleeps, where the system has such a clock (docs/adr/0004)."""
+"""The worker's elapsed clock goes on while the machine sleeps, where the system has such a clock.
+
+Why: docs/adr/0004-two-clocks.md.
+"""
 
 import time
 

@@ -1,1 +1,4 @@
-"""Account queries: reading what the logged-in account shows, beside the order loop (specification, section 6)."""
+"""Account queries: reading what the logged-in account shows, beside the order loop.
+
+The rule: docs/specification.md#account-queries.
+"""

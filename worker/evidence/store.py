@@ -1,4 +1,4 @@
-"""Evidence: the pages an order passed through, as files (specification, section 5).
+"""Evidence: the pages an order passed through, as files (docs/specification.md#evidence).
 
 Layout: `{evidence_dir}/{task_id}/NN-step.{html,png,meta.json}`; a recovered run writes into `r2/`, `r3/` … of it, and
 no file is ever written over. Each file is written under a temporary name, flushed, renamed, and its folder flushed:

@@ -29,7 +29,8 @@ CALL_SECONDS = 10.0
 # The gateway sends a heartbeat at once and then every 10 s; a stream silent for longer than this is dead.
 SILENCE_SECONDS = 25.0
 
-# A dead or frozen peer is noticed within 15 s; the set works only together, see grpc/grpc doc/keepalive.md.
+# A dead or frozen peer is noticed within 15 s. The set works only together:
+# https://github.com/grpc/grpc/blob/master/doc/keepalive.md
 KEEPALIVE_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),

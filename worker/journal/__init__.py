@@ -1,1 +1,1 @@
-"""The journal: one SQLite file that is the authority on what this worker did (specification, section 5)."""
+"""The journal: one SQLite file that is the authority on what this worker did (docs/specification.md#journal)."""

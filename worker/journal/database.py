@@ -2,7 +2,7 @@
 
 The connection comes from a factory: production runs SQLite on aiosqlite's thread; a simulation passes one with the same
 interface that runs inline. Every transaction is committed with `synchronous=FULL`: when it returns, it is on disk, in
-the file itself (docs/adr/0007).
+the file itself (docs/adr/0007-two-ways-to-flush.md).
 """
 
 import asyncio

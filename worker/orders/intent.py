@@ -1,4 +1,4 @@
-"""What an intent means (specification, section 5). The gateway passes it through; only the worker reads it.
+"""What an intent means (docs/intent.md). The gateway passes it through; only the worker reads it.
 
 Either `items`, a list of objects or bare item URLs, or the older single-item fields on the intent itself; both at once
 are malformed, as is anything unclear: buying the wrong thing cannot be undone. Unknown fields are ignored.

@@ -1,4 +1,4 @@
-"""Paying a placed order, once (specification, sections 4 and 5).
+"""Paying a placed order, once (docs/specification.md#payment).
 
 | the payment                            | the task ends as                                                  |
 |----------------------------------------|-------------------------------------------------------------------|

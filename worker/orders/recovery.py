@@ -1,4 +1,4 @@
-"""What a worker does with a task that it, or another, has had in hand before (specification, section 4).
+"""What a worker does with a task that it, or another, has had in hand before (docs/specification.md#recovery).
 
 | known                                      | then                                                              |
 |--------------------------------------------|-------------------------------------------------------------------|

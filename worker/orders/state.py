@@ -1,4 +1,7 @@
-"""Where an order stands on the site (specification, section 2). The worker decides it; the gateway only mirrors it."""
+"""Where an order stands on the site. The worker decides it; the gateway only mirrors it.
+
+The rule: docs/protocol.md#order-states.
+"""
 
 from enum import StrEnum
 

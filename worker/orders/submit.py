@@ -1,4 +1,4 @@
-"""The permit, the click record, the click, and what to do when its answer is lost (specification, section 4).
+"""The permit, the click record, the click, and what to do when its answer is lost (docs/specification.md#click).
 
 | what happens                                              | then                                                   |
 |-----------------------------------------------------------|--------------------------------------------------------|

@@ -1,4 +1,4 @@
-"""Is the order of this task on the site? (Specification, section 4, "Coming back".)
+"""Is the order of this task on the site? (docs/specification.md#verification)
 
 The look goes over the account's order list from a day before the task was created, or first taken by this journal if
 that was earlier. It leaves out order numbers of other tasks, and says unknown whenever anything is not clear: several

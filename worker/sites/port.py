@@ -1,4 +1,4 @@
-"""The seam between the worker and a shop's site (specification, section 5).
+"""The seam between the worker and a shop's site (docs/specification.md#sites).
 
 An adapter does one thing on the site a call and never retries by itself; what to do, in which order, and what a failure
 means is the worker's. Every call that shows a page returns it, so that the page can be kept as evidence before anything

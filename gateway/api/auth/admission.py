@@ -1,4 +1,4 @@
-"""The door that every transport has: who calls, may they, are they too many (specification, section 8)."""
+"""The door that every transport has: who calls, may they, are they too many (docs/specification.md#access)."""
 
 import re
 import time

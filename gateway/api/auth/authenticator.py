@@ -1,4 +1,4 @@
-"""Who may call what, the same on every transport (specification, section 8)."""
+"""Who may call what, the same on every transport (docs/security.md#who-may-do-what)."""
 
 import hmac
 from collections.abc import Mapping, Sequence

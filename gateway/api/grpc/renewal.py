@@ -1,4 +1,6 @@
-"""A gRPC server's certificate that is renewed while it serves, without the fault that grpc has there (ADR 8).
+"""A gRPC server's certificate that is renewed while it serves, without the fault that grpc has there.
+
+Why: docs/adr/0008-renewal-beside-grpc.md.
 
 grpc asks a function for a new certificate at every handshake. Whenever that returns one, it throws the former away,
 while another thread may be about to begin a handshake with it: a use after free that ends the process (grpc issue

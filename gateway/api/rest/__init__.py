@@ -1,1 +1,4 @@
-"""The documented JSON contract (specification, section 3): a thin facade over the use cases that gRPC calls too."""
+"""The documented JSON contract: a thin facade over the use cases that gRPC calls too.
+
+The rule: docs/specification.md#rest-contract.
+"""

@@ -58,7 +58,7 @@ def reported_json(done: Reported) -> dict[str, Any]:
 
 
 def health_json(health: Health) -> dict[str, Any]:
-    """Write the health of the gateway (specification, section 7)."""
+    """Write the health of the gateway (docs/specification.md#health)."""
     return {
         "status": "degraded" if health.degraded else "ok",
         "queued_count": health.queued_count,

@@ -1,4 +1,4 @@
-"""The envelope of every answer (specification, section 3), and how a refusal or a fault is told in it."""
+"""The envelope of every answer (docs/rest.md#the-json-contract), and how a refusal or a fault is told in it."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""Is the gateway alive, ready, well (specification, section 7)."""
+"""Is the gateway alive, ready, well (docs/specification.md#health)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A long poll that gives nothing to a client that has gone (specification, section 3, lease).
+"""A long poll that gives nothing to a client that has gone (docs/rest.md#lease).
 
 Nothing tells an ASGI handler by itself that its client has gone: whoever waits has to watch for the disconnect.
 """

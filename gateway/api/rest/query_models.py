@@ -1,4 +1,4 @@
-"""The JSON shapes of account queries and of the order catalogue (specification, section 6)."""
+"""The JSON shapes of account queries and of the order catalogue (docs/specification.md#account-queries)."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,6 @@
-"""Group commit: what is waiting runs in one transaction, which commits once, then all are answered (docs/adr/0003).
+"""Group commit: what is waiting runs in one transaction, which commits once, then all are answered.
+
+Why: docs/adr/0003-group-commit.md.
 
 Operations run in the event loop's own thread: they are short, and a thread of their own would spend more on passing the
 interpreter lock to and fro than on SQLite. What waits for the disk, the COMMIT and a BEGIN that finds the file locked,

@@ -1,4 +1,4 @@
-"""The acceptance list of account queries (the source, section 11.6), over gRPC and REST: the gateway's lines.
+"""The acceptance list of account queries (docs/two-queues.md), over gRPC and REST: the gateway's lines.
 
 The worker's lines stand in tests/e2e/test_account_queries.py.
 """

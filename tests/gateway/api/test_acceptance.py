@@ -1,4 +1,4 @@
-"""The gateway's lines of the acceptance list (specification, section 9 of the source), over real gRPC."""
+"""The gateway's lines of the acceptance list (docs/specification.md), over real gRPC."""
 
 import asyncio
 from datetime import timedelta

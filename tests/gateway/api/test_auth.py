@@ -1,4 +1,4 @@
-"""Who may call what, and how tokens are kept (specification, section 8), over gRPC."""
+"""Who may call what, and how tokens are kept (docs/specification.md#access), over gRPC."""
 
 import asyncio
 import hmac

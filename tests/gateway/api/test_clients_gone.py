@@ -1,4 +1,7 @@
-"""A client that goes away while it waits gets nothing: cancelled, closed, killed, frozen (specification, section 3)."""
+"""A client that goes away while it waits gets nothing: cancelled, closed, killed, frozen.
+
+The rule: docs/specification.md#taking-an-order.
+"""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""An intent comes back value for value, byte for byte (specification, section 3, submit)."""
+"""An intent comes back value for value, byte for byte (docs/specification.md#submission)."""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""An answer that is lost after the commit is healed by sending the same request again (specification, section 4)."""
+"""An answer that is lost after the commit is healed by sending the same request again.
+
+The rule: docs/protocol.md#one-order-call-by-call.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine

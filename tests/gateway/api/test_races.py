@@ -1,4 +1,4 @@
-"""Races: one winner, and all others get the one named answer (design, known traps)."""
+"""Races: one winner, and all others get the one named answer."""
 
 import asyncio
 import sys

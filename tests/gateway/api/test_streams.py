@@ -1,4 +1,4 @@
-"""Watches and the end of the process: every change is told, everything ends in time (specification; design, traps)."""
+"""Watches and the end of the process: every change is told, everything ends in time (docs/protocol.md#replies)."""
 
 import asyncio
 from pathlib import Path

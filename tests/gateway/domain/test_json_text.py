@@ -1,4 +1,4 @@
-"""What an intent may be, and that it is told apart value for value (specification, section 3, submit)."""
+"""What an intent may be, and that it is told apart value for value (docs/specification.md#submission)."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,7 @@
-"""Taking and holding (specification, sections 2 and 4): queue order, slots, repeats, undo, reclaim, expiry at use."""
+"""Taking and holding: queue order, slots, repeats, undo, reclaim, expiry at use.
+
+The rule: docs/specification.md#taking-an-order.
+"""
 
 import json
 from dataclasses import replace

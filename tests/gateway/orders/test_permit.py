@@ -1,4 +1,4 @@
-"""Who may click (specification, section 4, submit permit): each rule with its refusal and its passing counterpart."""
+"""Who may click (docs/specification.md#submit-permit): each rule with its refusal and its passing counterpart."""
 
 from dataclasses import replace
 from datetime import timedelta

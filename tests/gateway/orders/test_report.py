@@ -1,4 +1,4 @@
-"""What workers tell (specification, sections 3 and 4): the mirror, the end, late truth, numbers, placement."""
+"""What workers tell (docs/specification.md#reports): the mirror, the end, late truth, numbers, placement."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Opening the file: made, migrated, refused with a clear line (specification, section 8; cli: exit code 3)."""
+"""Opening the file: made, migrated, refused with a clear line (docs/cli.md#exit-codes)."""
 
 import os
 import sqlite3

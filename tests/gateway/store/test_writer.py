@@ -1,4 +1,4 @@
-"""The group writer: what happens to a group when something goes wrong (docs/adr/0003)."""
+"""The group writer: what happens to a group when something goes wrong (docs/adr/0003-group-commit.md)."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
--- Callbacks on their way out (specification, section 7): written with the change that they tell of.
+-- Callbacks on their way out (docs/specification.md#callbacks): written with the change that they tell of.
 
 CREATE TABLE callbacks (
     row INTEGER PRIMARY KEY AUTOINCREMENT,
