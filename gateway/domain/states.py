@@ -40,7 +40,9 @@ NOTHING_PLACED = frozenset({OrderState.CREATED, OrderState.IN_CART})
 
 
 class Placement(StrEnum):
-    """What is known of an order on the site (docs/specification.md#placement)."""
+    """What is known of an order on the site."""
+
+    # The rule: docs/specification.md#placement. Not in the docstring, which openapi.json shows to callers.
 
     IMPOSSIBLE = "impossible"
     POSSIBLE = "possible"
