@@ -3,7 +3,7 @@
 isort:skip_file
 Account queries, as the upstream service sees them: what does the logged-in account show on the site itself?
 
-The conversation. An upstream files a query; a worker takes it (query_leases.proto), reads the site and brings the
+The conversation. An upstream files a query; a worker takes it (query_leases.proto), reads the site and reports the
 result; the upstream gets or watches the query. Reading has no side effect, so here a lost worker means that the
 query is handed out again, the exact opposite of an order:
 
@@ -152,12 +152,12 @@ class Query(_message.Message):
     attempts: _builtins.int
     """How often it was handed out. Set by the gateway."""
     result_json: _builtins.str
-    """The result exactly as the worker brought it: a JSON object as text, at most 1 MiB (configurable); only when
+    """The result exactly as the worker reported it: a JSON object as text, at most 1 MiB (configurable); only when
     succeeded, and absent in lists. Set by the worker.
     """
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
-        """When the lease runs out; absent without a lease. Set by the gateway."""
+        """When the lease expires; absent without a lease. Set by the gateway."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:

@@ -3,7 +3,7 @@
 isort:skip_file
 Account queries, as the upstream service sees them: what does the logged-in account show on the site itself?
 
-The conversation. An upstream files a query; a worker takes it (query_leases.proto), reads the site and brings the
+The conversation. An upstream files a query; a worker takes it (query_leases.proto), reads the site and reports the
 result; the upstream gets or watches the query. Reading has no side effect, so here a lost worker means that the
 query is handed out again, the exact opposite of an order:
 

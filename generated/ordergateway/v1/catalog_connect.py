@@ -62,7 +62,7 @@ class CatalogService(Protocol):
 
     async def list_discrepancies(self, request: ListDiscrepanciesRequest, ctx: RequestContext[ListDiscrepanciesRequest, ListDiscrepanciesResponse], /) -> ListDiscrepanciesResponse:
         """
-        Where the site and the tasks differ, for a person to look at.
+        Where the site and the tasks differ, for a person to review.
 
         Refusals: INVALID_ARGUMENT.
         """
@@ -220,7 +220,7 @@ class CatalogServiceClient(ConnectClient):
         use_get: bool = False,
     ) -> ListDiscrepanciesResponse:
         """
-        Where the site and the tasks differ, for a person to look at.
+        Where the site and the tasks differ, for a person to review.
 
         Refusals: INVALID_ARGUMENT.
         """
@@ -264,7 +264,7 @@ class CatalogServiceSync(Protocol):
 
     def list_discrepancies(self, request: ListDiscrepanciesRequest, ctx: RequestContext[ListDiscrepanciesRequest, ListDiscrepanciesResponse], /) -> ListDiscrepanciesResponse:
         """
-        Where the site and the tasks differ, for a person to look at.
+        Where the site and the tasks differ, for a person to review.
 
         Refusals: INVALID_ARGUMENT.
         """
@@ -420,7 +420,7 @@ class CatalogServiceClientSync(ConnectClientSync):
         use_get: bool = False,
     ) -> ListDiscrepanciesResponse:
         """
-        Where the site and the tasks differ, for a person to look at.
+        Where the site and the tasks differ, for a person to review.
 
         Refusals: INVALID_ARGUMENT.
         """

@@ -85,7 +85,7 @@ class CatalogOrder(_message.Message):
     """The order state mapped from it; unspecified where it could not be mapped."""
     @_builtins.property
     def order_date(self) -> _timestamp_pb2.Timestamp:
-        """When the order was placed, as the site tells it; absent where it does not."""
+        """When the order was placed, as the site shows it; absent where it does not."""
 
     @_builtins.property
     def discovered_at(self) -> _timestamp_pb2.Timestamp:
@@ -181,7 +181,7 @@ Global___ListCatalogOrdersResponse: _TypeAlias = ListCatalogOrdersResponse  # no
 
 @_typing.final
 class DiscoverRequest(_message.Message):
-    """Where to look."""
+    """Which site to read."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -203,7 +203,7 @@ Global___DiscoverRequest: _TypeAlias = DiscoverRequest  # noqa: Y015
 
 @_typing.final
 class DiscoverResponse(_message.Message):
-    """The query that looks."""
+    """The query that reads it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -286,7 +286,7 @@ class Discrepancy(_message.Message):
     order_number: _builtins.str
     """The site's order number."""
     task_id: _builtins.str
-    """The task that told this number; empty for UNKNOWN_TO_TASKS."""
+    """The task that has this number; empty for UNKNOWN_TO_TASKS."""
     task_state: _orders_pb2.OrderState.ValueType
     """The task's latest state; unspecified without a task."""
     site_state: _orders_pb2.OrderState.ValueType

@@ -81,7 +81,7 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListDiscrepancies(self, request, context):
-        """Where the site and the tasks differ, for a person to look at.
+        """Where the site and the tasks differ, for a person to review.
 
         Refusals: INVALID_ARGUMENT.
         """

@@ -53,7 +53,7 @@ class CatalogServiceStub:
     Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
     """
     ListDiscrepancies: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListDiscrepanciesRequest, _catalog_pb2.ListDiscrepanciesResponse]
-    """Where the site and the tasks differ, for a person to look at.
+    """Where the site and the tasks differ, for a person to review.
 
     Refusals: INVALID_ARGUMENT.
     """
@@ -78,7 +78,7 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
     """
     ListDiscrepancies: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListDiscrepanciesRequest, _catalog_pb2.ListDiscrepanciesResponse]  # type: ignore[assignment]
-    """Where the site and the tasks differ, for a person to look at.
+    """Where the site and the tasks differ, for a person to review.
 
     Refusals: INVALID_ARGUMENT.
     """
@@ -118,7 +118,7 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.ListDiscrepanciesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.ListDiscrepanciesResponse, _abc.Awaitable[_catalog_pb2.ListDiscrepanciesResponse]]:
-        """Where the site and the tasks differ, for a person to look at.
+        """Where the site and the tasks differ, for a person to review.
 
         Refusals: INVALID_ARGUMENT.
         """

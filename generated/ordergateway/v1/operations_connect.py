@@ -143,7 +143,7 @@ class OperationsService(Protocol):
 
     async def clear_alert(self, request: ClearAlertRequest, ctx: RequestContext[ClearAlertRequest, ClearAlertResponse], /) -> ClearAlertResponse:
         """
-        Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        Clears an alert of something that has happened (a late or contradicting report, an order number twice, a
         callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
 
         Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
@@ -746,7 +746,7 @@ class OperationsServiceClient(ConnectClient):
         timeout_ms: int | None = None,
     ) -> ClearAlertResponse:
         """
-        Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        Clears an alert of something that has happened (a late or contradicting report, an order number twice, a
         callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
 
         Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
@@ -973,7 +973,7 @@ class OperationsServiceSync(Protocol):
 
     def clear_alert(self, request: ClearAlertRequest, ctx: RequestContext[ClearAlertRequest, ClearAlertResponse], /) -> ClearAlertResponse:
         """
-        Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        Clears an alert of something that has happened (a late or contradicting report, an order number twice, a
         callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
 
         Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).
@@ -1574,7 +1574,7 @@ class OperationsServiceClientSync(ConnectClientSync):
         timeout_ms: int | None = None,
     ) -> ClearAlertResponse:
         """
-        Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        Clears an alert of something that has happened (a late or contradicting report, an order number twice, a
         callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
 
         Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).

@@ -242,7 +242,7 @@ class OperationsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ClearAlert(self, request, context):
-        """Clears an alert that tells of something that has happened (a late or contradicting report, an order number twice, a
+        """Clears an alert of something that has happened (a late or contradicting report, an order number twice, a
         callback given up), because a person has dealt with it. Alerts of a condition clear themselves.
 
         Refusals: INVALID_ARGUMENT (no such alert), FAILED_PRECONDITION (STATUS_CONFLICT: it stands for a condition).

@@ -49,7 +49,7 @@ class OrderLeaseService(Protocol):
         Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
-        A worker that has gone away gets nothing.
+        A worker that has disconnected gets nothing.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
@@ -68,7 +68,7 @@ class OrderLeaseService(Protocol):
 
     async def report_order(self, request: ReportOrderRequest, ctx: RequestContext[ReportOrderRequest, ReportOrderResponse], /) -> ReportOrderResponse:
         """
-        Tells the gateway what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
+        Reports what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
         the end the last holder may go on reporting; such reports are appended.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID; STATUS_CONFLICT for a terminal report
@@ -79,7 +79,7 @@ class OrderLeaseService(Protocol):
 
     async def request_submit_permit(self, request: RequestSubmitPermitRequest, ctx: RequestContext[RequestSubmitPermitRequest, RequestSubmitPermitResponse], /) -> RequestSubmitPermitResponse:
         """
-        Asks for leave to make the one irreversible click. No permit, no click.
+        Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
         PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
@@ -223,7 +223,7 @@ class OrderLeaseServiceClient(ConnectClient):
         Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
-        A worker that has gone away gets nothing.
+        A worker that has disconnected gets nothing.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
@@ -276,7 +276,7 @@ class OrderLeaseServiceClient(ConnectClient):
         timeout_ms: int | None = None,
     ) -> ReportOrderResponse:
         """
-        Tells the gateway what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
+        Reports what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
         the end the last holder may go on reporting; such reports are appended.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID; STATUS_CONFLICT for a terminal report
@@ -304,7 +304,7 @@ class OrderLeaseServiceClient(ConnectClient):
         timeout_ms: int | None = None,
     ) -> RequestSubmitPermitResponse:
         """
-        Asks for leave to make the one irreversible click. No permit, no click.
+        Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
         PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
@@ -365,7 +365,7 @@ class OrderLeaseServiceSync(Protocol):
         Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
-        A worker that has gone away gets nothing.
+        A worker that has disconnected gets nothing.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
@@ -384,7 +384,7 @@ class OrderLeaseServiceSync(Protocol):
 
     def report_order(self, request: ReportOrderRequest, ctx: RequestContext[ReportOrderRequest, ReportOrderResponse], /) -> ReportOrderResponse:
         """
-        Tells the gateway what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
+        Reports what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
         the end the last holder may go on reporting; such reports are appended.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID; STATUS_CONFLICT for a terminal report
@@ -395,7 +395,7 @@ class OrderLeaseServiceSync(Protocol):
 
     def request_submit_permit(self, request: RequestSubmitPermitRequest, ctx: RequestContext[RequestSubmitPermitRequest, RequestSubmitPermitResponse], /) -> RequestSubmitPermitResponse:
         """
-        Asks for leave to make the one irreversible click. No permit, no click.
+        Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
         PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
@@ -537,7 +537,7 @@ class OrderLeaseServiceClientSync(ConnectClientSync):
         Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
-        A worker that has gone away gets nothing.
+        A worker that has disconnected gets nothing.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
@@ -590,7 +590,7 @@ class OrderLeaseServiceClientSync(ConnectClientSync):
         timeout_ms: int | None = None,
     ) -> ReportOrderResponse:
         """
-        Tells the gateway what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
+        Reports what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
         the end the last holder may go on reporting; such reports are appended.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID; STATUS_CONFLICT for a terminal report
@@ -618,7 +618,7 @@ class OrderLeaseServiceClientSync(ConnectClientSync):
         timeout_ms: int | None = None,
     ) -> RequestSubmitPermitResponse:
         """
-        Asks for leave to make the one irreversible click. No permit, no click.
+        Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
         PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED

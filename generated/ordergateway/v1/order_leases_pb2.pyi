@@ -10,15 +10,15 @@ The conversation.
   RenewLease (at once)        ───────────>  acknowledged; from here the worker may act on the site
   ReportOrder created, in_cart ──────────>  leased becomes running
   RenewLease every min(60 s, TTL / 3)
-  RequestSubmitPermit         ───────────>  the last question before the one irreversible click
+  RequestSubmitPermit         ───────────>  the last request before the one irreversible click
     click record on disk, click
   ReportOrder ordered, paid (terminal) ──>  the task has ended, the slot is free
 
 The lease token is the only key to a lease: a worker_id alone opens nothing, so a second process under the same
 worker_id cannot take over. A lost answer is healed by sending the same request again, for every method here.
 The worker trusts its lease only until (the moment the renewal was *sent* + the TTL - a margin), by a clock that
-a wall-clock step cannot move. When a lease runs out, the task turns stale and a person decides; ReclaimOrder is
-their command, given on the worker's machine.
+a wall-clock step cannot move. When a lease expires, the task becomes stale and a person decides; ReclaimOrder
+is their command, given on the worker's machine.
 This service is offered over gRPC only, not over Connect: its streams need HTTP/2 keepalive.
 """
 
@@ -43,7 +43,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class Lease(_message.Message):
-    """A task in a worker's hand."""
+    """A task that is leased to a worker."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -74,14 +74,14 @@ class Lease(_message.Message):
     """The key to this lease: 43 URL-safe characters. Present it on every later call; keep it out of logs."""
     other_site_order_ids_truncated: _builtins.bool
     """True if not all of them are known: there were more than fit in other_site_order_ids, another task of this site may
-    have an order whose number nobody has told, or the gateway was restored from a backup since. A match in the list then
+    have an order whose number is not known, or the gateway was restored from a backup since. A match in the list then
     proves nothing.
     """
     traceparent: _builtins.str
     """W3C trace context (traceparent) of the submission; empty without one."""
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
-        """When the lease runs out if it is not acknowledged, by the gateway's clock. For people; the worker counts by itself."""
+        """When the lease expires if it is not acknowledged, by the gateway's clock. For people; the worker counts by itself."""
 
     @_builtins.property
     def task_created_at(self) -> _timestamp_pb2.Timestamp:
@@ -89,9 +89,9 @@ class Lease(_message.Message):
 
     @_builtins.property
     def other_site_order_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Order numbers that were told of other tasks of this site since a day before the task was filed, also by refused
-        reports and by people: whoever looks for this task's order on the site leaves them out. At most 1,000. As of when the
-        lease was given; RenewLease brings them as of now.
+        """Order numbers that became known of other tasks of this site since a day before the task was filed, also by refused
+        reports and by people: a verification of this task leaves them out. At most 1,000. As of when the lease was granted;
+        RenewLease returns them as of now.
         """
 
     @_builtins.property
@@ -218,7 +218,7 @@ class RenewLeaseRequest(_message.Message):
     lease_token: _builtins.str
     """The key to the lease. Required."""
     with_other_orders: _builtins.bool
-    """True: the answer brings other_orders. Asked after a look at the site that found something, before it counts."""
+    """True: the answer has other_orders. Requested after a verification that found a match, before the match counts."""
     def __init__(
         self,
         *,
@@ -237,8 +237,8 @@ Global___RenewLeaseRequest: _TypeAlias = RenewLeaseRequest  # noqa: Y015
 
 @_typing.final
 class OtherOrders(_message.Message):
-    """What is known of the orders of other tasks of the same site. A number that a look at the site found counts for a task
-    only if this was asked for after the look: every other task that may have clicked by then is in it or makes it
+    """What is known of the orders of other tasks of the same site. A number that a verification found counts for a task only
+    if this was requested after the list was read: every other task that may have clicked by then is in it or makes it
     incomplete.
     """
 
@@ -284,7 +284,7 @@ class RenewLeaseResponse(_message.Message):
     """How often the task has been leased."""
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
-        """When the lease runs out now, by the gateway's clock. For people."""
+        """When the lease expires now, by the gateway's clock. For people."""
 
     @_builtins.property
     def lease_ttl(self) -> _duration_pb2.Duration:
@@ -320,7 +320,7 @@ Global___RenewLeaseResponse: _TypeAlias = RenewLeaseResponse  # noqa: Y015
 
 @_typing.final
 class ReportOrderRequest(_message.Message):
-    """What happened. A repeat of the same state overwrites with what it brings; an absent field never erases."""
+    """What happened. A repeat of the same state overwrites with the fields it has; an absent field never erases."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -441,7 +441,7 @@ Global___ReportOrderResponse: _TypeAlias = ReportOrderResponse  # noqa: Y015
 
 @_typing.final
 class Verification(_message.Message):
-    """What a look at the site's order list told about a recovered task."""
+    """What the site's order list shows about a recovered task."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -481,10 +481,10 @@ class Verification(_message.Message):
     window_fully_covered: _builtins.bool
     """True if the whole time window was read. Required for a permit."""
     evidence_ref: _builtins.str
-    """Where the evidence of the look lies on the worker's disk. Required for a permit."""
+    """Where its evidence lies on the worker's disk. Required for a permit."""
     @_builtins.property
     def begun_at_lease_age(self) -> _duration_pb2.Duration:
-        """lease_age of the last renewal answer received before the look began. Required."""
+        """lease_age of the last renewal answer received before the verification began. Required."""
 
     def __init__(
         self,
@@ -504,7 +504,7 @@ Global___Verification: _TypeAlias = Verification  # noqa: Y015
 
 @_typing.final
 class RequestSubmitPermitRequest(_message.Message):
-    """The last question before the click."""
+    """The last request before the click."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -526,7 +526,7 @@ class RequestSubmitPermitRequest(_message.Message):
     """The worker states that its journal holds no click record of this task. Required to be true for a second permit."""
     @_builtins.property
     def verification(self) -> Global___Verification:
-        """The look at the site under this lease. Required if lease_count is over 1."""
+        """The verification made under this lease. Required if lease_count is over 1."""
 
     def __init__(
         self,
@@ -624,7 +624,7 @@ Global___ReclaimOrderRequest: _TypeAlias = ReclaimOrderRequest  # noqa: Y015
 
 @_typing.final
 class ReclaimOrderResponse(_message.Message):
-    """The task in the worker's hand; acknowledge it by a renewal as any other lease."""
+    """The task, leased; acknowledge it by a renewal as any other lease."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -76,7 +76,7 @@ class OrderLeaseServiceServicer:
         """Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
-        A worker that has gone away gets nothing.
+        A worker that has disconnected gets nothing.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
@@ -97,7 +97,7 @@ class OrderLeaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReportOrder(self, request, context):
-        """Tells the gateway what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
+        """Reports what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
         the end the last holder may go on reporting; such reports are appended.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID; STATUS_CONFLICT for a terminal report
@@ -109,7 +109,7 @@ class OrderLeaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RequestSubmitPermit(self, request, context):
-        """Asks for leave to make the one irreversible click. No permit, no click.
+        """Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
         PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED

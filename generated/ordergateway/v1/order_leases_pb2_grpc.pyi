@@ -10,15 +10,15 @@ The conversation.
   RenewLease (at once)        ───────────>  acknowledged; from here the worker may act on the site
   ReportOrder created, in_cart ──────────>  leased becomes running
   RenewLease every min(60 s, TTL / 3)
-  RequestSubmitPermit         ───────────>  the last question before the one irreversible click
+  RequestSubmitPermit         ───────────>  the last request before the one irreversible click
     click record on disk, click
   ReportOrder ordered, paid (terminal) ──>  the task has ended, the slot is free
 
 The lease token is the only key to a lease: a worker_id alone opens nothing, so a second process under the same
 worker_id cannot take over. A lost answer is healed by sending the same request again, for every method here.
 The worker trusts its lease only until (the moment the renewal was *sent* + the TTL - a margin), by a clock that
-a wall-clock step cannot move. When a lease runs out, the task turns stale and a person decides; ReclaimOrder is
-their command, given on the worker's machine.
+a wall-clock step cannot move. When a lease expires, the task becomes stale and a person decides; ReclaimOrder
+is their command, given on the worker's machine.
 This service is offered over gRPC only, not over Connect: its streams need HTTP/2 keepalive.
 """
 
@@ -60,7 +60,7 @@ class OrderLeaseServiceStub:
     """Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
     `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
     The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
-    A worker that has gone away gets nothing.
+    A worker that has disconnected gets nothing.
 
     Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
     lease whose token is already known.
@@ -73,7 +73,7 @@ class OrderLeaseServiceStub:
     to the site any more; on UNAVAILABLE repeat with backoff while the deadline is not near.
     """
     ReportOrder: _grpc.UnaryUnaryMultiCallable[_order_leases_pb2.ReportOrderRequest, _order_leases_pb2.ReportOrderResponse]
-    """Tells the gateway what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
+    """Reports what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
     the end the last holder may go on reporting; such reports are appended.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID; STATUS_CONFLICT for a terminal report
@@ -81,7 +81,7 @@ class OrderLeaseServiceStub:
     error then says recorded_late, and the worker must not send it again.
     """
     RequestSubmitPermit: _grpc.UnaryUnaryMultiCallable[_order_leases_pb2.RequestSubmitPermitRequest, _order_leases_pb2.RequestSubmitPermitResponse]
-    """Asks for leave to make the one irreversible click. No permit, no click.
+    """Requests permission for the one irreversible click. No permit, no click.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
     PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
@@ -110,7 +110,7 @@ class OrderLeaseServiceAsyncStub(OrderLeaseServiceStub):
     """Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
     `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
     The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
-    A worker that has gone away gets nothing.
+    A worker that has disconnected gets nothing.
 
     Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
     lease whose token is already known.
@@ -123,7 +123,7 @@ class OrderLeaseServiceAsyncStub(OrderLeaseServiceStub):
     to the site any more; on UNAVAILABLE repeat with backoff while the deadline is not near.
     """
     ReportOrder: _aio.UnaryUnaryMultiCallable[_order_leases_pb2.ReportOrderRequest, _order_leases_pb2.ReportOrderResponse]  # type: ignore[assignment]
-    """Tells the gateway what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
+    """Reports what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
     the end the last holder may go on reporting; such reports are appended.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID; STATUS_CONFLICT for a terminal report
@@ -131,7 +131,7 @@ class OrderLeaseServiceAsyncStub(OrderLeaseServiceStub):
     error then says recorded_late, and the worker must not send it again.
     """
     RequestSubmitPermit: _aio.UnaryUnaryMultiCallable[_order_leases_pb2.RequestSubmitPermitRequest, _order_leases_pb2.RequestSubmitPermitResponse]  # type: ignore[assignment]
-    """Asks for leave to make the one irreversible click. No permit, no click.
+    """Requests permission for the one irreversible click. No permit, no click.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
     PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
@@ -163,7 +163,7 @@ class OrderLeaseServiceServicer(metaclass=_abc_1.ABCMeta):
         """Waits for an order. An open stream is the worker's heartbeat. It ends with OK after the lease, or after
         `wait` without one. While another task is in execution, or dispatch is paused, it waits like on an empty queue.
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
-        A worker that has gone away gets nothing.
+        A worker that has disconnected gets nothing.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
@@ -188,7 +188,7 @@ class OrderLeaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _order_leases_pb2.ReportOrderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_order_leases_pb2.ReportOrderResponse, _abc.Awaitable[_order_leases_pb2.ReportOrderResponse]]:
-        """Tells the gateway what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
+        """Reports what happened; `terminal` ends the task and frees the slot. It does not extend the lease. After
         the end the last holder may go on reporting; such reports are appended.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID; STATUS_CONFLICT for a terminal report
@@ -202,7 +202,7 @@ class OrderLeaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _order_leases_pb2.RequestSubmitPermitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_order_leases_pb2.RequestSubmitPermitResponse, _abc.Awaitable[_order_leases_pb2.RequestSubmitPermitResponse]]:
-        """Asks for leave to make the one irreversible click. No permit, no click.
+        """Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
         PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED

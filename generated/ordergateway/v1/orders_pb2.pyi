@@ -58,7 +58,7 @@ class _TaskStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskStatus
     impossible.
     """
     TASK_STATUS_STALE: _TaskStatus.ValueType  # 7
-    """The lease ran out. Moves on only by a person: reclaim, requeue or resolve."""
+    """The lease has expired. Moves on only by a person: reclaim, requeue or resolve."""
 
 class TaskStatus(_TaskStatus, metaclass=_TaskStatusEnumTypeWrapper):
     """Where a task stands. Decided by the gateway."""
@@ -80,7 +80,7 @@ TASK_STATUS_NEEDS_HUMAN: TaskStatus.ValueType  # 6
 impossible.
 """
 TASK_STATUS_STALE: TaskStatus.ValueType  # 7
-"""The lease ran out. Moves on only by a person: reclaim, requeue or resolve."""
+"""The lease has expired. Moves on only by a person: reclaim, requeue or resolve."""
 Global___TaskStatus: _TypeAlias = TaskStatus  # noqa: Y015
 
 class _OrderState:
@@ -142,7 +142,7 @@ class _PlacementEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Placement.V
     PLACEMENT_IMPOSSIBLE: _Placement.ValueType  # 1
     """No order can exist: no submit permit was ever granted and every lease was under the permit protocol."""
     PLACEMENT_POSSIBLE: _Placement.ValueType  # 2
-    """An order may exist: a permit was granted or a lease was taken over REST, and no report tells of an order."""
+    """An order may exist: a permit was granted or a lease was taken over REST, and no report has an order."""
     PLACEMENT_CERTAIN: _Placement.ValueType  # 3
     """An order exists: a report, even a refused one, says so."""
 
@@ -154,14 +154,14 @@ PLACEMENT_UNSPECIFIED: Placement.ValueType  # 0
 PLACEMENT_IMPOSSIBLE: Placement.ValueType  # 1
 """No order can exist: no submit permit was ever granted and every lease was under the permit protocol."""
 PLACEMENT_POSSIBLE: Placement.ValueType  # 2
-"""An order may exist: a permit was granted or a lease was taken over REST, and no report tells of an order."""
+"""An order may exist: a permit was granted or a lease was taken over REST, and no report has an order."""
 PLACEMENT_CERTAIN: Placement.ValueType  # 3
 """An order exists: a report, even a refused one, says so."""
 Global___Placement: _TypeAlias = Placement  # noqa: Y015
 
 @_typing.final
 class Report(_message.Message):
-    """What happened to the order, as one worker report told it. One row a task and state."""
+    """What happened to the order, as one report of the worker says. One row a task and state."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -259,7 +259,7 @@ class Task(_message.Message):
     intent_json: _builtins.str
     """The intent exactly as submitted: a JSON object as text. Set by the upstream."""
     callback_url: _builtins.str
-    """Where to tell of the end; absolute http or https URL. Set by the upstream."""
+    """Where callbacks are sent; absolute http or https URL. Set by the upstream."""
     status: Global___TaskStatus.ValueType
     """Where the task stands. Set by the gateway."""
     lease_owner: _builtins.str
@@ -272,7 +272,7 @@ class Task(_message.Message):
     """Whether an order can exist on the site. Set by the gateway."""
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
-        """When the lease runs out; absent without a lease. Set by the gateway."""
+        """When the lease expires; absent without a lease. Set by the gateway."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
@@ -325,7 +325,7 @@ Global___Task: _TypeAlias = Task  # noqa: Y015
 
 @_typing.final
 class Heartbeat(_message.Message):
-    """A sign of life on a stream that has nothing to say."""
+    """A sign of life on a stream without news."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -47,7 +47,7 @@ class QueryLeaseService(Protocol):
     def lease_queries(self, request: LeaseQueriesRequest, ctx: RequestContext[LeaseQueriesRequest, LeaseQueriesResponse], /) -> AsyncIterator[LeaseQueriesResponse]:
         """
         Waits for a query. Ends with OK after one lease, or after `wait` without one. A query of this session that is not
-        in held_query_ids (its answer was lost) is handed over again, same attempt.
+        in held_query_ids (its answer was lost) is delivered again, same attempt.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff.
         """
@@ -55,7 +55,7 @@ class QueryLeaseService(Protocol):
 
     async def report_query_result(self, request: ReportQueryResultRequest, ctx: RequestContext[ReportQueryResultRequest, ReportQueryResultResponse], /) -> ReportQueryResultResponse:
         """
-        Brings the result of one attempt.
+        Reports the result of one attempt.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (QUERY_LEASE_INVALID: another attempt or ended).
         Next: on NOT_FOUND or QUERY_LEASE_INVALID drop the result, never repeat it; on UNAVAILABLE repeat with backoff
@@ -152,7 +152,7 @@ class QueryLeaseServiceClient(ConnectClient):
     ) -> AsyncIterator[LeaseQueriesResponse]:
         """
         Waits for a query. Ends with OK after one lease, or after `wait` without one. A query of this session that is not
-        in held_query_ids (its answer was lost) is handed over again, same attempt.
+        in held_query_ids (its answer was lost) is delivered again, same attempt.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff.
         """
@@ -177,7 +177,7 @@ class QueryLeaseServiceClient(ConnectClient):
         timeout_ms: int | None = None,
     ) -> ReportQueryResultResponse:
         """
-        Brings the result of one attempt.
+        Reports the result of one attempt.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (QUERY_LEASE_INVALID: another attempt or ended).
         Next: on NOT_FOUND or QUERY_LEASE_INVALID drop the result, never repeat it; on UNAVAILABLE repeat with backoff
@@ -207,7 +207,7 @@ class QueryLeaseServiceSync(Protocol):
     def lease_queries(self, request: LeaseQueriesRequest, ctx: RequestContext[LeaseQueriesRequest, LeaseQueriesResponse], /) -> Iterator[LeaseQueriesResponse]:
         """
         Waits for a query. Ends with OK after one lease, or after `wait` without one. A query of this session that is not
-        in held_query_ids (its answer was lost) is handed over again, same attempt.
+        in held_query_ids (its answer was lost) is delivered again, same attempt.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff.
         """
@@ -215,7 +215,7 @@ class QueryLeaseServiceSync(Protocol):
 
     def report_query_result(self, request: ReportQueryResultRequest, ctx: RequestContext[ReportQueryResultRequest, ReportQueryResultResponse], /) -> ReportQueryResultResponse:
         """
-        Brings the result of one attempt.
+        Reports the result of one attempt.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (QUERY_LEASE_INVALID: another attempt or ended).
         Next: on NOT_FOUND or QUERY_LEASE_INVALID drop the result, never repeat it; on UNAVAILABLE repeat with backoff
@@ -310,7 +310,7 @@ class QueryLeaseServiceClientSync(ConnectClientSync):
     ) -> Iterator[LeaseQueriesResponse]:
         """
         Waits for a query. Ends with OK after one lease, or after `wait` without one. A query of this session that is not
-        in held_query_ids (its answer was lost) is handed over again, same attempt.
+        in held_query_ids (its answer was lost) is delivered again, same attempt.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff.
         """
@@ -335,7 +335,7 @@ class QueryLeaseServiceClientSync(ConnectClientSync):
         timeout_ms: int | None = None,
     ) -> ReportQueryResultResponse:
         """
-        Brings the result of one attempt.
+        Reports the result of one attempt.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (QUERY_LEASE_INVALID: another attempt or ended).
         Next: on NOT_FOUND or QUERY_LEASE_INVALID drop the result, never repeat it; on UNAVAILABLE repeat with backoff

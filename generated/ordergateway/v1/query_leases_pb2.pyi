@@ -31,7 +31,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class QueryLease(_message.Message):
-    """A query in a worker's hand."""
+    """A query that is leased to a worker."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -57,7 +57,7 @@ class QueryLease(_message.Message):
     """W3C trace context (traceparent) of the submission; empty without one."""
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
-        """When the lease runs out, by the gateway's clock."""
+        """When the lease expires, by the gateway's clock."""
 
     @_builtins.property
     def lease_ttl(self) -> _duration_pb2.Duration:
@@ -108,7 +108,7 @@ class LeaseQueriesRequest(_message.Message):
 
     @_builtins.property
     def held_query_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Queries this session has in hand, at most 64."""
+        """Queries that this session has leased, at most 64."""
 
     def __init__(
         self,

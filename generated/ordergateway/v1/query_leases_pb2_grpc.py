@@ -59,7 +59,7 @@ class QueryLeaseServiceServicer:
 
     def LeaseQueries(self, request, context):
         """Waits for a query. Ends with OK after one lease, or after `wait` without one. A query of this session that is not
-        in held_query_ids (its answer was lost) is handed over again, same attempt.
+        in held_query_ids (its answer was lost) is delivered again, same attempt.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff.
         """
@@ -68,7 +68,7 @@ class QueryLeaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReportQueryResult(self, request, context):
-        """Brings the result of one attempt.
+        """Reports the result of one attempt.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (QUERY_LEASE_INVALID: another attempt or ended).
         Next: on NOT_FOUND or QUERY_LEASE_INVALID drop the result, never repeat it; on UNAVAILABLE repeat with backoff

@@ -46,12 +46,12 @@ class QueryLeaseServiceStub:
     def __new__(cls, channel: _aio.Channel) -> QueryLeaseServiceAsyncStub: ...
     LeaseQueries: _grpc.UnaryStreamMultiCallable[_query_leases_pb2.LeaseQueriesRequest, _query_leases_pb2.LeaseQueriesResponse]
     """Waits for a query. Ends with OK after one lease, or after `wait` without one. A query of this session that is not
-    in held_query_ids (its answer was lost) is handed over again, same attempt.
+    in held_query_ids (its answer was lost) is delivered again, same attempt.
 
     Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff.
     """
     ReportQueryResult: _grpc.UnaryUnaryMultiCallable[_query_leases_pb2.ReportQueryResultRequest, _query_leases_pb2.ReportQueryResultResponse]
-    """Brings the result of one attempt.
+    """Reports the result of one attempt.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (QUERY_LEASE_INVALID: another attempt or ended).
     Next: on NOT_FOUND or QUERY_LEASE_INVALID drop the result, never repeat it; on UNAVAILABLE repeat with backoff
@@ -69,12 +69,12 @@ class QueryLeaseServiceAsyncStub(QueryLeaseServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     LeaseQueries: _aio.UnaryStreamMultiCallable[_query_leases_pb2.LeaseQueriesRequest, _query_leases_pb2.LeaseQueriesResponse]  # type: ignore[assignment]
     """Waits for a query. Ends with OK after one lease, or after `wait` without one. A query of this session that is not
-    in held_query_ids (its answer was lost) is handed over again, same attempt.
+    in held_query_ids (its answer was lost) is delivered again, same attempt.
 
     Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff.
     """
     ReportQueryResult: _aio.UnaryUnaryMultiCallable[_query_leases_pb2.ReportQueryResultRequest, _query_leases_pb2.ReportQueryResultResponse]  # type: ignore[assignment]
-    """Brings the result of one attempt.
+    """Reports the result of one attempt.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (QUERY_LEASE_INVALID: another attempt or ended).
     Next: on NOT_FOUND or QUERY_LEASE_INVALID drop the result, never repeat it; on UNAVAILABLE repeat with backoff
@@ -95,7 +95,7 @@ class QueryLeaseServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_query_leases_pb2.LeaseQueriesResponse], _abc.AsyncIterator[_query_leases_pb2.LeaseQueriesResponse]]:
         """Waits for a query. Ends with OK after one lease, or after `wait` without one. A query of this session that is not
-        in held_query_ids (its answer was lost) is handed over again, same attempt.
+        in held_query_ids (its answer was lost) is delivered again, same attempt.
 
         Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff.
         """
@@ -106,7 +106,7 @@ class QueryLeaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _query_leases_pb2.ReportQueryResultRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_query_leases_pb2.ReportQueryResultResponse, _abc.Awaitable[_query_leases_pb2.ReportQueryResultResponse]]:
-        """Brings the result of one attempt.
+        """Reports the result of one attempt.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (QUERY_LEASE_INVALID: another attempt or ended).
         Next: on NOT_FOUND or QUERY_LEASE_INVALID drop the result, never repeat it; on UNAVAILABLE repeat with backoff
