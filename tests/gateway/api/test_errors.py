@@ -1,5 +1,6 @@
 """The one error table: every reason has its row, its name in the contract, and reaches the caller whole."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -154,6 +155,8 @@ async def test_a_full_disk_is_unavailable_over_the_wire_and_what_waits_goes_on(
 ) -> None:
     stream = api.stream(wait=20)
     await heartbeat_of(stream)
+    while not gateway.rows("SELECT * FROM workers"):  # its heartbeat comes before its wait is written down
+        await asyncio.sleep(0.01)
 
     def full(*_: Any) -> None:
         failure = StoreUnavailableError("the database cannot take writes now: database or disk is full")
