@@ -155,7 +155,8 @@ async def test_a_full_disk_is_unavailable_over_the_wire_and_what_waits_goes_on(
 ) -> None:
     stream = api.stream(wait=20)
     await heartbeat_of(stream)
-    while not gateway.rows("SELECT * FROM workers"):  # its heartbeat comes before its wait is written down
+    # Its heartbeat comes before its wait is written down.
+    while not gateway.rows("SELECT * FROM workers"):  # noqa: ASYNC110 - the database gives no signal
         await asyncio.sleep(0.01)
 
     def full(*_: Any) -> None:
