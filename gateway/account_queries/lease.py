@@ -1,4 +1,4 @@
-"""Taking a query (docs/two-queues.md#side-by-side): lease, the repeat after a lost answer, giving back.
+"""Leasing a query (docs/two-queues.md#side-by-side): the next one, the repeat after a lost answer, and giving back.
 
 Any number of queries may be leased at once, and leasing one is no heartbeat of the order worker.
 """
@@ -6,11 +6,19 @@ Any number of queries may be leased at once, and leasing one is no heartbeat of 
 from datetime import timedelta
 
 from gateway.account_queries.timeouts import is_lease_due, move_on_timed_out
-from gateway.account_queries.topics import QUERIES, topic_of_query
-from gateway.domain.account_queries import Query, QueryLease, QueryLeaseRequest, QueryPolicy, QueryStatus
+from gateway.account_queries.transition import transition
+from gateway.domain.account_queries import (
+    Query,
+    QueryEvent,
+    QueryHold,
+    QueryLease,
+    QueryLeaseRequest,
+    QueryPolicy,
+    QueryStatus,
+)
 from gateway.domain.instant import Instant, microseconds
+from gateway.store import account_queries
 from gateway.store.port import Transaction
-from gateway.store.query_rows import find_query, query_from
 
 
 def open_query_lease(
@@ -25,59 +33,42 @@ def take_next_query(
 ) -> QueryLease | None:
     """Lease the oldest queued query of the worker's sites; None if there is none."""
     move_on_timed_out(tx, now, policy)
-    oldest: Query | None = None
-    for site in request.sites:
-        row = tx.one("query_oldest_queued", site=site, elapsed_us=now.elapsed_us)
-        if row is not None and (oldest is None or row["row"] < oldest.row):
-            oldest = query_from(row)
+    queued = [account_queries.oldest_queued(tx, site, now.elapsed_us) for site in request.sites]
+    oldest = min((query for query in queued if query is not None), key=lambda query: query.row, default=None)
     if oldest is None:
         return None
-    query_id = oldest.query_id
-    tx.change(
-        "query_take",
-        query_id=query_id,
+    hold = QueryHold(
         worker_id=request.worker_id,
         session_id=request.session_id,
         expires_at=now.later(policy.lease_ttl),
         deadline_us=now.elapsed_us + microseconds(policy.lease_ttl),
-        at=now.utc,
     )
-    tx.change(
-        "query_attempt_insert",
-        query_id=query_id,
-        attempt=oldest.attempts + 1,
-        worker_id=request.worker_id,
-        at=now.utc,
-    )
-    tx.notify(topic_of_query(query_id))
-    taken = find_query(tx, query_id)
-    return None if taken is None else _lease(taken, now)
+    taken = transition(tx, now, oldest, QueryEvent.LEASE, QueryStatus.LEASED, hold=hold)
+    account_queries.begin_attempt(tx, now, taken, request.worker_id)
+    return _lease(taken, now)
 
 
 def give_back_query(tx: Transaction, now: Instant, query_id: str, attempt: int) -> bool:
     """Undo a lease that was never handed to the transport; False if it is not that any more."""
-    query = find_query(tx, query_id)
+    query = account_queries.find(tx, query_id)
     if query is None or query.status is not QueryStatus.LEASED or query.attempts != attempt:
         return False
-    if tx.change("query_attempt_undo", query_id=query_id, attempt=attempt) == 0:
+    if not account_queries.delete_attempt_handed_once(tx, query):
         return False
-    tx.change("query_give_back", query_id=query_id, attempt=attempt, at=now.utc)
-    tx.notify(topic_of_query(query_id))
-    tx.notify(QUERIES)
+    transition(tx, now, query, QueryEvent.UNDO, QueryStatus.QUEUED)
     return True
 
 
 def _again(tx: Transaction, now: Instant, request: QueryLeaseRequest) -> QueryLease | None:
     if request.session_id is None:
         return None
-    for row in tx.all("queries_of_session", session_id=request.session_id):
-        query = query_from(row)
+    for query in account_queries.of_session(tx, request.session_id):
         if (
             query.lease_owner == request.worker_id
             and query.query_id not in request.held
             and not is_lease_due(query, now)
         ):
-            tx.change("query_attempt_hand_again", query_id=query.query_id, attempt=query.attempts)
+            account_queries.mark_attempt_handed_again(tx, query)
             return _lease(query, now)
     return None
 

@@ -1,21 +1,24 @@
 """Reading queries."""
 
+from typing import Final
+
 from gateway.account_queries.submit import query_not_found
 from gateway.domain.account_queries import Query, QueryDetail, QueryKind, QueryPage, QuerySlice, QueryStatus
 from gateway.domain.instant import Instant
 from gateway.domain.paging import fill, in_batches
 from gateway.domain.refusals import Refusal
-from gateway.store.port import ReadTransaction, Row
-from gateway.store.query_rows import find_query, find_result, query_from
+from gateway.store import account_queries
+from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction
 
-_ABOVE_ALL_ROWS = 2**63 - 1
-_SIZE_WITHOUT_TEXTS = 2_000
+_SIZE_WITHOUT_TEXTS: Final = 2_000
 
 
 def get_query(tx: ReadTransaction, _now: Instant, query_id: str) -> QueryDetail | Refusal:
     """Return one query with its result."""
-    query = find_query(tx, query_id)
-    return query_not_found(query_id) if query is None else QueryDetail(query, find_result(tx, query_id))
+    query = account_queries.find(tx, query_id)
+    if query is None:
+        return query_not_found(query_id)
+    return QueryDetail(query, account_queries.find_result(tx, query_id))
 
 
 def list_queries(
@@ -31,12 +34,12 @@ def list_queries(
     Fewer where they are large, but at least one. Rows are numbered by submission and never reused, so paging neither
     skips nor repeats.
     """
-    rows = in_batches(
-        lambda last, few: _newest(tx, status, kind, below=last, count=few, skip=0),
-        _ABOVE_ALL_ROWS if below is None else below,
-        lambda row: row["row"],
+    queries = in_batches(
+        lambda last, few: account_queries.newest(tx, status, kind, below=last, count=few),
+        ABOVE_ALL_ROWS if below is None else below,
+        lambda query: query.row,
     )
-    page = fill(map(query_from, rows), count, _size)
+    page = fill(queries, count, _size)
     return QueryPage(page.items, page.items[-1].row if page.more else None)
 
 
@@ -44,27 +47,12 @@ def slice_queries(
     tx: ReadTransaction, now: Instant, status: QueryStatus | None, kind: QueryKind | None, skip: int, count: int
 ) -> QuerySlice:
     """Return a page as `list_queries` does, after leaving out the newest `skip`, and how many there are in all."""
-    first = _newest(tx, status, kind, below=_ABOVE_ALL_ROWS, count=1, skip=skip)
-    total = tx.one("queries_count", status=status, kind=kind)
-    queries = list_queries(tx, now, status, kind, first[0]["row"] + 1, count).queries if first else ()
-    return QuerySlice(queries, 0 if total is None else total["count"])
+    first = account_queries.newest(tx, status, kind, count=1, skip=skip)
+    queries = list_queries(tx, now, status, kind, first[0].row + 1, count).queries if first else ()
+    return QuerySlice(queries, account_queries.count_all(tx, status, kind))
 
 
 def _size(query: Query) -> int:
     """Return about how many bytes a query takes in an answer, rather too many than too few."""
     words = "" if query.error is None else query.error.message
     return len(query.params_json.encode()) + len(words.encode()) + _SIZE_WITHOUT_TEXTS
-
-
-def _newest(
-    tx: ReadTransaction, status: QueryStatus | None, kind: QueryKind | None, *, below: int, count: int, skip: int
-) -> list[Row]:
-    name = "queries_newest"
-    filters: dict[str, str] = {}
-    if status is not None:
-        name += "_by_status"
-        filters["status"] = status
-    if kind is not None:
-        name += "_and_kind" if filters else "_by_kind"
-        filters["kind"] = kind
-    return list(tx.all(name, below=below, count=count, skip=skip, **filters))

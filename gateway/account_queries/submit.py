@@ -1,31 +1,21 @@
 """Filing a query (docs/specification.md#query-submission)."""
 
-from gateway.account_queries.topics import QUERIES
-from gateway.domain.account_queries import Query, QueryPolicy, QueryStatus, QuerySubmission, QuerySubmitted
+from gateway.account_queries.transition import file
+from gateway.domain.account_queries import Query, QueryPolicy, QuerySubmission, QuerySubmitted
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.json_text import same_object
 from gateway.domain.refusals import Reason, Refusal
+from gateway.store import account_queries
 from gateway.store.port import Transaction
-from gateway.store.query_rows import find_query
 
 
 def submit_query(tx: Transaction, now: Instant, policy: QueryPolicy, submission: QuerySubmission) -> QuerySubmitted:
     """File a query. The same query_id again answers the existing one and changes nothing."""
-    existing = find_query(tx, submission.query_id)
+    existing = account_queries.find(tx, submission.query_id)
     if existing is not None:
         return QuerySubmitted(existing.query_id, existing.status, created=False, differs=_differs(existing, submission))
-    tx.change(
-        "query_insert",
-        query_id=submission.query_id,
-        site=submission.site,
-        kind=submission.kind,
-        params_json=submission.params_json,
-        traceparent=submission.traceparent,
-        lifetime_ends_us=now.elapsed_us + microseconds(policy.lifetime),
-        at=now.utc,
-    )
-    tx.notify(QUERIES)
-    return QuerySubmitted(submission.query_id, QueryStatus.QUEUED, created=True)
+    status = file(tx, now, submission, now.elapsed_us + microseconds(policy.lifetime))
+    return QuerySubmitted(submission.query_id, status, created=True)
 
 
 def _differs(existing: Query, again: QuerySubmission) -> tuple[str, ...]:

@@ -1,12 +1,15 @@
-"""Account queries (docs/two-queues.md#side-by-side): their vocabulary, the one rule of a lapsed lease, their values.
+"""Account queries (docs/two-queues.md#side-by-side): their vocabulary, their one transition table, their values.
 
-Reading has no side effect, so what happens to a lapsed lease is the opposite of what happens to an order's; nothing
-here is shared with the order queue (docs/two-queues.md).
+Reading has no side effect, so what happens when a lease times out is the opposite of what happens to an order's;
+nothing here is shared with the order queue (docs/two-queues.md).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 
 class QueryStatus(StrEnum):
@@ -15,7 +18,7 @@ class QueryStatus(StrEnum):
     QUEUED = "queued"
     """Waits for a worker. Moves on by a lease, or to expired when it grows too old."""
     LEASED = "leased"
-    """A worker reads the site. Moves on by its result, or by `after_timeout` when the lease runs out."""
+    """A worker reads the site. Moves on by its result, or by `after_timeout` when the lease times out."""
     SUCCEEDED = "succeeded"
     """Ended with a result."""
     FAILED = "failed"
@@ -34,8 +37,35 @@ class QueryKind(StrEnum):
     ORDER_DETAIL = "order_detail"
 
 
+class QueryEvent(StrEnum):
+    """What can happen to a query."""
+
+    SUBMIT = "submit"
+    LEASE = "lease"
+    UNDO = "undo"
+    """A lease that never reached a worker is taken back, and its attempt does not count."""
+    REPORT = "report"
+    TIME_OUT = "time_out"
+    EXPIRE = "expire"
+
+
+_S = QueryStatus
+
+QUERY_TRANSITIONS: Final[Mapping[tuple[QueryEvent, QueryStatus | None], frozenset[QueryStatus]]] = MappingProxyType(
+    {
+        (QueryEvent.SUBMIT, None): frozenset({_S.QUEUED}),
+        (QueryEvent.LEASE, _S.QUEUED): frozenset({_S.LEASED}),
+        (QueryEvent.UNDO, _S.LEASED): frozenset({_S.QUEUED}),
+        (QueryEvent.REPORT, _S.LEASED): frozenset({_S.SUCCEEDED, _S.FAILED}),
+        (QueryEvent.TIME_OUT, _S.LEASED): frozenset({_S.QUEUED, _S.FAILED, _S.EXPIRED}),
+        (QueryEvent.EXPIRE, _S.QUEUED): frozenset({_S.EXPIRED}),
+    }
+)
+"""(event, status before; None: no query yet) gives the statuses it may lead to. docs/two-queues.md shows it."""
+
+
 def after_timeout(*, attempts: int, max_attempts: int, too_old: bool) -> QueryStatus:
-    """Say where a query goes when its lease has run out without a result: back into the queue while that helps."""
+    """Say where a query goes when its lease has timed out: back into the queue while that helps."""
     if attempts >= max_attempts:
         return QueryStatus.FAILED
     return QueryStatus.EXPIRED if too_old else QueryStatus.QUEUED
@@ -96,6 +126,7 @@ class Query:
     traceparent: str
     status: QueryStatus
     lease_owner: str | None
+    lease_session: str | None
     lease_expires_at: str | None
     lease_deadline_us: int | None
     attempts: int
@@ -104,6 +135,16 @@ class Query:
     updated_at: str
     completed_at: str | None
     error: QueryError | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryHold:
+    """A lease of a query, as its transition writes it. `deadline_us` is of the service clock, `expires_at` UTC text."""
+
+    worker_id: str
+    session_id: str | None
+    expires_at: str
+    deadline_us: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,16 @@ SQL from gateway/store/sql, and knows no engine. A store runs it, durably, and a
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from gateway.domain.instant import Instant
 
 Value = str | int | None
 P = ParamSpec("P")
 T = TypeVar("T")
+
+ABOVE_ALL_ROWS: Final = 2**63 - 1
+"""A number above every row's, where a list from the newest begins."""
 
 
 class Row(Protocol):

@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 
-from gateway.account_queries.timeouts import BATCH, Lapsed, move_on_timed_out, prune
+from gateway.account_queries.timeouts import BATCH, TimedOut, move_on_timed_out, prune
 from gateway.account_queries.topics import query_of_topic, topic_of_query
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import POLL_SECONDS
 from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.instant import Instant
+from gateway.store import account_queries
 from gateway.store.port import ReadTransaction, Store, Transaction
-from gateway.store.query_rows import find_query
 
 
 class QuerySweep:
-    """Puts lapsed queries back, ends those that are too old, deletes ended ones after their retention."""
+    """Requeues queries whose lease timed out, ends those that are too old, deletes ended ones after their retention."""
 
     name = "queries"
 
@@ -27,15 +27,15 @@ class QuerySweep:
         counts = {"requeued": 0, "failed": 0, "expired": 0, "deleted": 0}
         more = True
         while more:
-            lapsed, deleted = await self._store.write(self._move_on)
-            more = deleted == BATCH or lapsed.requeued + lapsed.failed + lapsed.expired >= BATCH
-            counts["requeued"] += lapsed.requeued
-            counts["failed"] += lapsed.failed
-            counts["expired"] += lapsed.expired
+            timed_out, deleted = await self._store.write(self._move_on)
+            more = deleted == BATCH or timed_out.requeued + timed_out.failed + timed_out.expired >= BATCH
+            counts["requeued"] += timed_out.requeued
+            counts["failed"] += timed_out.failed
+            counts["expired"] += timed_out.expired
             counts["deleted"] += deleted
         return counts
 
-    def _move_on(self, tx: Transaction, now: Instant) -> tuple[Lapsed, int]:
+    def _move_on(self, tx: Transaction, now: Instant) -> tuple[TimedOut, int]:
         return move_on_timed_out(tx, now, self._policy), prune(tx, now, self._policy)
 
 
@@ -65,7 +65,7 @@ class QueryWakeSweep:
         return {}
 
     def _look(self, tx: ReadTransaction, _now: Instant, watched: list[str]) -> dict[str, tuple[str, str] | None]:
-        found = {query_id: find_query(tx, query_id) for query_id in watched}
+        found = {query_id: account_queries.find(tx, query_id) for query_id in watched}
         return {
             query_id: None if query is None else (query.status.value, query.updated_at)
             for query_id, query in found.items()

@@ -6,8 +6,8 @@ VALUES (:callback_id, :task_id, :url, :endpoint, :type, :data_json, :at, :elapse
 -- name: callback_get
 SELECT * FROM callbacks WHERE callback_id = :callback_id;
 
--- Jumps from endpoint to endpoint in the index, so that a long backlog of one costs nothing and hides no other.
 -- name: callback_endpoints_due
+-- Jumps from endpoint to endpoint in the index, so that a long backlog of one costs nothing and hides no other.
 WITH RECURSIVE endpoints (endpoint) AS (
     SELECT min(endpoint) FROM callbacks WHERE status = 'pending'
     UNION ALL

@@ -1,7 +1,7 @@
 -- name: query_insert
 INSERT INTO account_queries (query_id, site, kind, params_json, traceparent, status, lifetime_ends_us, created_at,
     updated_at)
-VALUES (:query_id, :site, :kind, :params_json, :traceparent, 'queued', :lifetime_ends_us, :at, :at);
+VALUES (:query_id, :site, :kind, :params_json, :traceparent, :status, :lifetime_ends_us, :at, :at);
 
 -- name: query_get
 SELECT * FROM account_queries WHERE query_id = :query_id;
@@ -14,11 +14,12 @@ SELECT result_json FROM query_results WHERE query_id = :query_id;
 SELECT * FROM account_queries
 WHERE status = 'queued' AND site = :site AND +lifetime_ends_us > :elapsed_us ORDER BY row LIMIT 1;
 
--- name: query_take
+-- name: query_move
 UPDATE account_queries
-SET status = 'leased', lease_owner = :worker_id, lease_session = :session_id, lease_expires_at = :expires_at,
-    lease_deadline_us = :deadline_us, attempts = attempts + 1, updated_at = :at
-WHERE query_id = :query_id AND status = 'queued';
+SET status = :status, lease_owner = :lease_owner, lease_session = :lease_session, lease_expires_at = :lease_expires_at,
+    lease_deadline_us = :lease_deadline_us, attempts = :attempts, error_code = :error_code,
+    error_message = :error_message, completed_at = :completed_at, completed_us = :completed_us, updated_at = :updated_at
+WHERE query_id = :query_id AND status = :from_status AND attempts = :from_attempts;
 
 -- name: query_attempt_insert
 INSERT INTO query_attempts (query_id, attempt, worker_id, started_at) VALUES (:query_id, :attempt, :worker_id, :at);
@@ -35,25 +36,6 @@ SELECT * FROM query_attempts WHERE query_id = :query_id AND attempt = :attempt;
 -- name: query_attempts_of_worker
 SELECT attempt FROM query_attempts WHERE query_id = :query_id AND worker_id = :worker_id ORDER BY attempt;
 
--- name: query_give_back
-UPDATE account_queries
-SET status = 'queued', lease_owner = NULL, lease_session = NULL, lease_expires_at = NULL, lease_deadline_us = NULL,
-    attempts = attempts - 1, updated_at = :at
-WHERE query_id = :query_id AND status = 'leased' AND attempts = :attempt;
-
--- name: query_requeue
-UPDATE account_queries
-SET status = 'queued', lease_owner = NULL, lease_session = NULL, lease_expires_at = NULL, lease_deadline_us = NULL,
-    updated_at = :at
-WHERE query_id = :query_id AND status = 'leased' AND attempts = :attempt;
-
--- name: query_end
-UPDATE account_queries
-SET status = :status, lease_owner = NULL, lease_session = NULL, lease_expires_at = NULL, lease_deadline_us = NULL,
-    error_code = :error_code, error_message = :error_message, completed_at = :at, completed_us = :elapsed_us,
-    updated_at = :at
-WHERE query_id = :query_id AND status = :from_status AND attempts = :attempt;
-
 -- name: query_result_insert
 INSERT INTO query_results (query_id, result_json) VALUES (:query_id, :result_json);
 
@@ -63,7 +45,7 @@ SELECT * FROM account_queries WHERE lease_session = :session_id ORDER BY row;
 -- name: queries_leased
 SELECT * FROM account_queries WHERE lease_deadline_us IS NOT NULL ORDER BY row;
 
--- name: queries_lapsed
+-- name: queries_lease_due
 SELECT * FROM account_queries
 WHERE lease_deadline_us IS NOT NULL AND lease_deadline_us <= :elapsed_us ORDER BY lease_deadline_us LIMIT :count;
 

@@ -15,8 +15,8 @@ SET payable_yen = coalesce(:payable_yen, payable_yen), pay_deadline = coalesce(:
     lease_number = :lease_number, sequence = :sequence, stated = 0
 WHERE task_id = :task_id AND state = :state;
 
--- An older report of the same state: it only fills in what the newer one left open.
 -- name: report_fill_in
+-- An older report of the same state: it only fills in what the newer one left open.
 UPDATE reports
 SET payable_yen = coalesce(payable_yen, :payable_yen), pay_deadline = coalesce(pay_deadline, :pay_deadline),
     site_order_id = coalesce(site_order_id, :site_order_id), evidence_ref = coalesce(evidence_ref, :evidence_ref),

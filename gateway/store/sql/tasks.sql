@@ -9,8 +9,8 @@ SELECT * FROM tasks WHERE task_id = :task_id;
 -- name: task_oldest_queued
 SELECT * FROM tasks WHERE status = 'queued' AND site = :site ORDER BY row LIMIT 1;
 
--- The plus keeps SQLite from walking all tasks in the order of `row`: the few in a slot are found by their index.
 -- name: tasks_active
+-- The plus keeps SQLite from walking all tasks in the order of `row`: the few in a slot are found by their index.
 SELECT * FROM tasks WHERE slot IS NOT NULL ORDER BY +row;
 
 -- name: tasks_lapsed

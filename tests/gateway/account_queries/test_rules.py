@@ -9,7 +9,7 @@ from gateway.account_queries.lease import give_back_query, open_query_lease, tak
 from gateway.account_queries.result import report_result
 from gateway.account_queries.start import resume_queries_after_start
 from gateway.account_queries.submit import submit_query
-from gateway.account_queries.timeouts import BATCH, Lapsed, move_on_timed_out, prune
+from gateway.account_queries.timeouts import BATCH, TimedOut, move_on_timed_out, prune
 from gateway.domain.account_queries import (
     Query,
     QueryKind,
@@ -22,8 +22,8 @@ from gateway.domain.account_queries import (
     after_timeout,
 )
 from gateway.domain.refusals import Refusal
+from gateway.store import account_queries
 from gateway.store.named_sql import statements
-from gateway.store.query_rows import find_query
 from tests.gateway.support.book import Book
 from tests.gateway.support.manual_time import TICK
 
@@ -49,7 +49,7 @@ def lease(book: Book, *sites: str, session: str | None = None) -> QueryLease | N
 
 
 def query(book: Book, query_id: str = "q-1") -> Query:
-    found = book.run(lambda tx, _: find_query(tx, query_id))
+    found = book.run(lambda tx, _: account_queries.find(tx, query_id))
     assert found is not None
     return found
 
@@ -59,7 +59,7 @@ def bring(book: Book, attempt: int, query_id: str = "q-1") -> Any:
     return book.run(report_result, POLICY, told, lambda *_: None)
 
 
-def sweep(book: Book) -> Lapsed:
+def sweep(book: Book) -> TimedOut:
     return book.run(move_on_timed_out, POLICY)
 
 
@@ -81,9 +81,9 @@ def test_the_sweep_puts_a_query_back_at_its_deadline_and_not_a_tick_before(book:
     submit(book)
     lease(book)
     book.time.advance(POLICY.lease_ttl - TICK)
-    assert sweep(book) == Lapsed()
+    assert sweep(book) == TimedOut()
     book.time.advance(TICK)
-    assert sweep(book) == Lapsed(requeued=1)
+    assert sweep(book) == TimedOut(requeued=1)
     assert query(book).status is QueryStatus.QUEUED
     assert {"queries", "query:q-1"} <= book.notified
 
@@ -91,9 +91,9 @@ def test_the_sweep_puts_a_query_back_at_its_deadline_and_not_a_tick_before(book:
 def test_a_queued_query_is_expired_at_the_end_of_its_lifetime_and_not_a_tick_before(book: Book) -> None:
     submit(book)
     book.time.advance(POLICY.lifetime - TICK)
-    assert sweep(book) == Lapsed()
+    assert sweep(book) == TimedOut()
     book.time.advance(TICK)
-    assert sweep(book) == Lapsed(expired=1)
+    assert sweep(book) == TimedOut(expired=1)
     ended = query(book)
     assert ended.status is QueryStatus.EXPIRED
     assert ended.error is not None
@@ -108,7 +108,7 @@ def test_a_query_in_hand_at_the_end_of_its_lifetime_may_still_be_answered_but_no
     book.time.advance(POLICY.lease_ttl - TICK)
     assert bring(book, 1, "answered") is QueryStatus.SUCCEEDED
     book.time.advance(TICK)
-    assert sweep(book) == Lapsed(expired=1)
+    assert sweep(book) == TimedOut(expired=1)
     assert query(book, "not-answered").status is QueryStatus.EXPIRED
 
 
@@ -116,11 +116,11 @@ def test_no_step_of_the_wall_clock_expires_or_revives_anything(book: Book) -> No
     submit(book)
     lease(book)
     book.time.step_wall(timedelta(days=30))
-    assert sweep(book) == Lapsed()
+    assert sweep(book) == TimedOut()
     assert book.run(prune, POLICY) == 0
     book.time.advance(POLICY.lease_ttl)
     book.time.step_wall(-timedelta(days=60))
-    assert sweep(book) == Lapsed(requeued=1)
+    assert sweep(book) == TimedOut(requeued=1)
 
 
 def test_the_oldest_of_the_worker_s_sites_comes_first_and_a_requeued_query_keeps_its_place(book: Book) -> None:
@@ -248,9 +248,9 @@ def test_after_a_reboot_every_lease_counts_as_lapsed_and_what_is_left_of_a_lifet
     book.time.reboot(down=timedelta(seconds=600))
     assert restart(book) == 1
     assert (query(book, "in-hand").status, query(book, "in-hand").attempts) == (QueryStatus.QUEUED, 1)
-    assert sweep(book) == Lapsed()
+    assert sweep(book) == TimedOut()
     book.time.advance(timedelta(seconds=300))
-    assert sweep(book) == Lapsed(expired=2)
+    assert sweep(book) == TimedOut(expired=2)
 
 
 def test_after_a_long_reboot_what_waits_is_expired(book: Book) -> None:
@@ -278,7 +278,7 @@ def test_what_every_lease_asks_of_the_database_walks_an_index_also_beside_many_t
         "skip": 0,
     }
     for name in (
-        "query_oldest_queued", "queries_lapsed", "queries_too_old", "queries_of_session", "queries_newest_by_status",
+        "query_oldest_queued", "queries_lease_due", "queries_too_old", "queries_of_session", "queries_newest_by_status",
     ):  # fmt: skip
         for analyzed in (False, True):
             if analyzed:

@@ -1,20 +1,23 @@
-"""The page that people read about the protocol says what the code does."""
+"""The pages that people read about the protocol say what the code does."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.api.errors import ERRORS
+from gateway.domain.account_queries import QUERY_TRANSITIONS, QueryEvent, QueryStatus
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event
 
-PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "protocol.md").read_text()
+QUEUES = (DOCS / "two-queues.md").read_text()
 
 
-def rows(heading: str) -> Iterator[list[str]]:
+def rows(heading: str, page: str = PAGE) -> Iterator[list[str]]:
     """The cells of each row of the table whose first column has this heading."""
-    table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+    table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE)
     assert table, heading
     for line in table[1].splitlines():
         yield [cell.strip() for cell in line.strip("|").split("|")]
@@ -32,6 +35,14 @@ def test_the_table_of_transitions_is_the_one_in_the_code() -> None:
             after = [source] if targets == "same" else names(targets)
             documented[Event(event.strip("`")), before] = frozenset(TaskStatus(name) for name in after)
     assert documented == dict(TRANSITIONS)
+
+
+def test_the_table_of_a_query_s_transitions_is_the_one_in_the_code() -> None:
+    documented = {
+        (QueryEvent(event.strip("`")), None if source == "none" else QueryStatus(source)): set(names(targets))
+        for event, source, targets, _ in rows("event of a query", QUEUES)
+    }
+    assert documented == dict(QUERY_TRANSITIONS)
 
 
 def test_the_drawing_shows_every_status_and_every_move_from_one_to_another() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gateway
-from gateway.store.named_sql import statements
+from gateway.store.named_sql import parse, statements
 from tests.gateway.support.book import Book
 
 SOURCES = sorted(Path(gateway.__file__).parent.rglob("*.py"))
@@ -24,13 +24,13 @@ def texts() -> Iterator[str]:
 
 
 def used_names() -> Iterator[str]:
-    """Names that the code gives to a transaction's one, all or change as they stand."""
+    """Names that the code gives to a transaction as they stand."""
     for source in SOURCES:
         for node in ast.walk(ast.parse(source.read_text())):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("one", "all", "change")
+                and node.func.attr in ("one", "all", "insert", "change_one", "change")
                 and node.args
                 and isinstance(node.args[0], ast.Constant)
             ):
@@ -48,6 +48,27 @@ def test_every_statement_is_used() -> None:
     # Names of lists are put together from the list and its filters.
     composed = {name for name in statements() if re.sub("(_(by|and)_[a-z]+)+$", "", name) in words}
     assert {name for name in statements() if name not in words} - composed == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("-- name: a\nSELECT 1;\n\n-- About b.\n-- name: b\nSELECT 2;\n", "the statement a does not end"),
+        ("-- name: a\nSELECT 1\n", "the statement a does not end"),
+        ("-- name: a\nSELECT 1;\n-- The end.\n", "the statement a does not end"),
+        ("-- About a.\n-- name: a\nSELECT 1;\n", "before the first"),
+    ],
+)
+def test_what_would_belong_to_the_wrong_statement_is_refused(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        parse(text)
+
+
+def test_a_comment_below_the_name_belongs_to_its_statement() -> None:
+    assert parse("-- name: a\n-- About a.\nSELECT 1;\n\n-- name: b\nSELECT 2;\n") == [
+        ("a", "-- About a.\nSELECT 1"),
+        ("b", "SELECT 2"),
+    ]
 
 
 def test_each_statement_compiles_on_the_schema(book: Book) -> None:
