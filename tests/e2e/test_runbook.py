@@ -49,10 +49,10 @@ async def test_from_the_alert_to_the_task_that_the_worker_settles(parts: Parts) 
     told = await follow(operator, "order-gateway alerts")
     assert "task_stale" in told
     assert TASK in told
-    told = await follow(operator, *commands("One sentence tells how dangerous it is"))
+    told = await follow(operator, *commands("One sentence says how dangerous it is"))
     assert "An order is certain" in told
     assert f"order-worker reclaim {TASK}" in told
-    told = await follow(operator, *commands("task_stale", "**Look at**"))
+    told = await follow(operator, *commands("task_stale", "**Check**"))
     assert "04-order-submit" in told
 
     await parts.worker()

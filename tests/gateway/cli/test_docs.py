@@ -52,7 +52,7 @@ def test_every_alert_has_its_part() -> None:
     text = (DOCS / "runbook.md").read_text()
     for kind in AlertKind:
         part = text.partition(f"\n## {kind}\n")[2].partition("\n## ")[0]
-        for word in ("**It means**", "**Look at**", "**Do**"):
+        for word in ("**It means**", "**Check**", "**Do**"):
             assert word in part, (kind, word)
         assert f"| [`{kind}`](#{kind}) |" in text
 
