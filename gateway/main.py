@@ -16,6 +16,7 @@ from common.settings import PREFIX, SettingsError
 from gateway.account_queries.start import resume_queries_after_start
 from gateway.api.auth.admission import Admission
 from gateway.api.auth.authenticator import EVERY_ROLE, Authenticator, Role
+from gateway.api.call import MAX_PLAIN_BYTES
 from gateway.api.grpc.server import GrpcServer, Limits
 from gateway.api.health import HealthCheck
 from gateway.api.http.assembly import http_app
@@ -45,7 +46,7 @@ from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.models import Policy
 from gateway.metrics import CONTENT_TYPE, Metrics
 from gateway.orders.start import Started, resume_after_start
-from gateway.settings import Settings
+from gateway.settings import MAX_PARAMS_BYTES, Settings
 from gateway.store.port import Store
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from gateway.store.sqlite.online_backups import OnlineBackups
@@ -239,7 +240,8 @@ def _authenticator(settings: Settings) -> Authenticator:
 
 
 def _limits(settings: Settings) -> Limits:
-    return Limits(settings.max_connections, settings.grpc_calls_per_connection)
+    largest = max(settings.max_intent_bytes, settings.query_result_max_bytes, MAX_PARAMS_BYTES)
+    return Limits(settings.max_connections, settings.grpc_calls_per_connection, largest + MAX_PLAIN_BYTES)
 
 
 def certificates_of(settings: Settings) -> Certificates | None:

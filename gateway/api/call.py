@@ -20,10 +20,11 @@ _WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Who calls, and the W3C trace context of the call ("" without one)."""
+    """Who calls, the W3C trace context of the call ("" without one), and whether only workers may call this method."""
 
     identity: Identity
     traceparent: str = ""
+    of_workers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

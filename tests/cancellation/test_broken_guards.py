@@ -58,7 +58,7 @@ def _answer_whoever_has_gone(self: Any, group: Any) -> None:
 
 
 @contextmanager
-def _waiting_without_an_end(self: Any) -> Iterator[None]:
+def _waiting_without_an_end(self: Any, _call: Any) -> Iterator[None]:
     self._waiters += 1
     yield
     self._waiters -= 1

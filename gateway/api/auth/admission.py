@@ -1,18 +1,25 @@
 """The door that every transport has: who calls, may they, are they too many (docs/specification.md#access)."""
 
+import math
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Final
 
 from gateway.api.auth.access import ACCESS
-from gateway.api.auth.authenticator import Authenticator, Identity, require
+from gateway.api.auth.authenticator import Authenticator, Identity, Role, require
 from gateway.api.call import Call
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 
 DEFAULT_MAX_WAITERS: Final = 10_000
+
+_SHARE: Final = 0.75
+"""How much of all places one token may take, and all who watch; the rest is for others, and for workers."""
+
+_WORKERS: Final = frozenset({Role.WORKER})
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
@@ -36,7 +43,9 @@ class Admission:
     ) -> None:
         self._authenticator = authenticator
         self._max_waiters = max_waiters
-        self._waiters = 0
+        self._share = math.ceil(max_waiters * _SHARE)
+        self._waiters = self._watchers = 0
+        self._waiters_of: Counter[str] = Counter()
         self._rate = calls_per_second
         self._buckets: dict[str, _Bucket] = {}
         self._clock = clock
@@ -64,26 +73,35 @@ class Admission:
         Raises RefusedError UNAUTHENTICATED, PERMISSION_DENIED or TOO_MANY.
         """
         identity = self.identify(authorization)
-        require(identity, ACCESS.get(path, frozenset()), path.rpartition("/")[2])
+        roles = ACCESS.get(path, frozenset())
+        require(identity, roles, path.rpartition("/")[2])
         told = traceparent if traceparent and _TRACEPARENT.fullmatch(traceparent) else ""
-        return Call(identity, self._current_trace() or told)
+        return Call(identity, self._current_trace() or told, of_workers=roles == _WORKERS)
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Hold a place among those who wait. Raises RefusedError TOO_MANY if all are taken."""
+    def waiting(self, call: Call) -> Iterator[None]:
+        """Hold a place among those who wait. Raises RefusedError TOO_MANY if there is none for this call.
+
+        No token gets all places, and some are kept for workers: whoever watches can not keep an order from being taken.
+        """
+        name = call.identity.name
         if self._waiters >= self._max_waiters:
-            raise RefusedError(
-                Refusal(
-                    Reason.TOO_MANY,
-                    f"{self._max_waiters:,} streams and long polls are open, which is the limit; come back later",
-                    retry_after=timedelta(seconds=5),
-                )
+            raise _no_place(f"{self._max_waiters:,} streams and long polls are open, which is the limit")
+        if self._waiters_of[name] >= self._share:
+            raise _no_place(
+                f"{self._share:,} streams and long polls of {name} are open, which is the limit for one token"
             )
+        if not call.of_workers and self._watchers >= self._share:
+            raise _no_place(f"{self._share:,} watches are open, which is the limit; the rest is kept for workers")
         self._waiters += 1
+        self._waiters_of[name] += 1
+        self._watchers += not call.of_workers
         try:
             yield
         finally:
             self._waiters -= 1
+            self._waiters_of[name] -= 1
+            self._watchers -= not call.of_workers
 
     def _count(self, identity: Identity) -> None:
         if not self._rate:
@@ -99,6 +117,10 @@ class Admission:
                     retry_after=timedelta(seconds=short_by),
                 )
             )
+
+
+def _no_place(why: str) -> RefusedError:
+    return RefusedError(Refusal(Reason.TOO_MANY, f"{why}; come back later", retry_after=timedelta(seconds=5)))
 
 
 class _Bucket:

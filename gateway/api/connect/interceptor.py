@@ -35,9 +35,10 @@ class ConnectInterceptor:
         held = ExitStack()
         try:
             authorization = sole_authorization(headers.getall("authorization"))
-            _call.set(self._admission.admit(path, authorization, headers.get("traceparent")))
+            call = self._admission.admit(path, authorization, headers.get("traceparent"))
+            _call.set(call)
             if ctx.method.stream_type is not StreamType.UNARY:
-                held.enter_context(self._admission.waiting())
+                held.enter_context(self._admission.waiting(call))
         except Exception as error:
             raise told(error, path) from error
         return held

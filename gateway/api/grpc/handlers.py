@@ -17,14 +17,14 @@ import grpc
 from google.protobuf import any_pb2
 from google.protobuf.message import DecodeError, Message
 from google.rpc import status_pb2
-from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from gateway.api.auth.admission import Admission
 from gateway.api.auth.authenticator import sole_authorization
 from gateway.api.call import Call, Method
 from gateway.api.errors import ERRORS, detail_of, refusal_of
-from gateway.api.grpc.incoming import Context, Places, read_request, read_requests
+from gateway.api.grpc.health import Health
+from gateway.api.grpc.incoming import Context, Intake, Places
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 from gateway.request_id import HEADER, begin_request
 
@@ -37,8 +37,8 @@ REFLECTION_METHOD: Final = "ServerReflectionInfo"
 MAX_UNREAD: Final = 256
 """How many calls of one caller may have their requests on the way at once, each up to the largest request."""
 
-MAX_HEALTH_CALLS: Final = 1_000
-"""How many calls of gRPC's health service, which asks for no token, may be open at once."""
+MAX_REFLECTIONS: Final = 4
+"""How many requests of the reflection service may be on their way at once."""
 
 
 class GrpcHandlers:
@@ -47,7 +47,8 @@ class GrpcHandlers:
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
         self._unread: defaultdict[str, Places] = defaultdict(lambda: Places(MAX_UNREAD, "sending their requests"))
-        self._health_calls = Places(MAX_HEALTH_CALLS, "asking for the health")
+        self._intake = Intake()
+        self._reflected = Intake(MAX_REFLECTIONS, MAX_REFLECTIONS)
         self._running = self._streams = 0
         self._call_ended = asyncio.Event()
 
@@ -72,7 +73,8 @@ class GrpcHandlers:
             with self._counted():
                 try:
                     call = self._admit(method.path, context)
-                    answer: Message = await method.serve(await self._request(method, call, context), call)
+                    async with self._request(method, call, context) as request:
+                        answer: Message = await method.serve(request, call)
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                     await _abort(context, method.path, error)
             return answer
@@ -84,8 +86,8 @@ class GrpcHandlers:
             with self._counted(), contextlib.ExitStack() as held:
                 try:
                     call = self._admit(method.path, context)
-                    request = await self._request(method, call, context)
-                    held.enter_context(self._streaming())
+                    async with self._request(method, call, context) as request:
+                        held.enter_context(self._streaming(call))
                     async with contextlib.aclosing(method.serve(request, call)) as answers:
                         async for answer in answers:
                             yield answer
@@ -103,7 +105,7 @@ class GrpcHandlers:
 
         async def serve(_requests: object, context: Context) -> AsyncIterator[Message]:
             async def asked() -> AsyncIterator[Message]:
-                async for data in read_requests(context):
+                async for data in self._reflected.requests(context, call.identity.name):
                     yield _decode(reflection_pb2.ServerReflectionRequest, data)
 
             try:
@@ -116,32 +118,36 @@ class GrpcHandlers:
 
         return grpc.stream_stream_rpc_method_handler(serve, None, _encode)
 
-    def health_handlers(self, servicer: Any) -> "dict[str, Handler]":
-        """Return the handlers of gRPC's health service, which is open to all and so has few places."""
+    def health_handlers(self, health: Health) -> "dict[str, Handler]":
+        """Return the handlers of gRPC's health service, which is open to all."""
 
-        async def serve(context: Context, answer: Any) -> Any:
+        async def check(_requests: object, context: Context) -> bytes:
             try:
-                with self._health_calls.place():
-                    request = _decode(health_pb2.HealthCheckRequest, await read_request(context))
-                    return await answer(request, context)
+                return await health.check(context)
             except RefusedError as error:
                 await abort(context, error.refusal)
 
-        async def check(_requests: object, context: Context) -> Any:
-            return await serve(context, servicer.Check)
-
-        async def watch(_requests: object, context: Context) -> None:
-            await serve(context, servicer.Watch)
+        async def watch(_requests: object, context: Context) -> AsyncIterator[bytes]:
+            try:
+                async with contextlib.aclosing(health.watch(context)) as answers:
+                    async for answer in answers:
+                        yield answer
+            except RefusedError as error:
+                await abort(context, error.refusal)
 
         return {
-            "Check": grpc.stream_unary_rpc_method_handler(check, None, _encode),
-            "Watch": grpc.stream_stream_rpc_method_handler(watch, None, _encode),
+            "Check": grpc.stream_unary_rpc_method_handler(check, None, None),
+            "Watch": grpc.stream_stream_rpc_method_handler(watch, None, None),
         }
 
-    async def _request(self, method: Method, call: Call, context: Context) -> Message:
-        with self._unread[call.identity.name].place():
-            data = await read_request(context)
-        return method.decode(data)
+    @contextlib.asynccontextmanager
+    async def _request(self, method: Method, call: Call, context: Context) -> AsyncIterator[Message]:
+        owner = call.identity.name
+        with contextlib.ExitStack() as sending:
+            sending.enter_context(self._unread[owner].place())
+            async with self._intake.request(context, owner) as data:
+                sending.close()
+                yield method.decode(data)
 
     def _admit(self, path: str, context: Context) -> Call:
         authorizations: list[str] = []
@@ -168,11 +174,11 @@ class GrpcHandlers:
             self._call_ended.set()
 
     @contextlib.contextmanager
-    def _streaming(self) -> Iterator[None]:
+    def _streaming(self, call: Call) -> Iterator[None]:
         """Hold a place among those who wait, for a stream whose request has come, until its last word is said."""
         self._streams += 1
         try:
-            with self._admission.waiting():
+            with self._admission.waiting(call):
                 yield
         finally:
             self._streams -= 1

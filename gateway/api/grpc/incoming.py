@@ -2,22 +2,40 @@
 
 Handlers are registered as taking a stream of requests, whatever the contract says: grpc.aio calls those at once, and
 those of a single request only when it has come, which a client that never sends it can put off for ever.
+
+grpc takes up to the largest message of a call as soon as somebody reads, however little of it is announced to belong
+to this method, and until then what fits the stream's window (`UNREAD_WINDOW_BYTES`). So what bounds the bytes on their
+way is how many calls are read at once.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
 import grpc
 
+from gateway.api.offload import LARGE_BYTES
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 
 REQUEST_SECONDS: Final = 30.0
 """How long a client may take to send its request, as over HTTP."""
+
+UNREAD_WINDOW_BYTES: Final = 16 * 1024
+"""How much of a request a client may send before it is read; grpc adds more by itself only where it is allowed to."""
+
+MAX_READ: Final = 32
+"""How many requests may be read at once, those being served that are large; each up to the largest message."""
+
+MAX_READ_OF_ONE: Final = 16
+"""How many of them may be of one token."""
+
+PATIENCE_SECONDS: Final = 1.0
+"""How long a request may be on its way while others wait for its place."""
 
 
 class Places:
@@ -34,7 +52,7 @@ class Places:
         """Hold a place. Raises RefusedError TOO_MANY if all are taken."""
         if self._taken >= self._most:
             why = f"{self._most:,} calls are {self._doing}, which is the limit; come back later"
-            raise RefusedError(Refusal(Reason.TOO_MANY, why, retry_after=timedelta(seconds=1)))
+            raise too_many(why)
         self._taken += 1
         try:
             yield
@@ -42,24 +60,114 @@ class Places:
             self._taken -= 1
 
 
-async def read_request(context: Context) -> bytes:
-    """Return the bytes of the call's one request. Raises RefusedError INVALID_FIELD if it does not come."""
-    data = await _read(context)
-    if data is None:
-        raise invalid("request", "the call ended without one")
-    return data
+def too_many(why: str) -> RefusedError:
+    """Make the refusal of what is too much just now."""
+    return RefusedError(Refusal(Reason.TOO_MANY, why, retry_after=timedelta(seconds=1)))
 
 
-async def read_requests(context: Context) -> AsyncIterator[bytes]:
-    """Yield the bytes of each request until the client sends no more. Raises RefusedError INVALID_FIELD."""
-    while (data := await _read(context)) is not None:
-        yield data
+class _Reading:
+    """A request on its way, which may be broken off."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self.broken_off = False
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
+        self._timeout = asyncio.timeout(REQUEST_SECONDS)
+
+    async def read(self, context: Context) -> bytes | None:
+        """Return the request; None where the client sends no more. Raises RefusedError."""
+        try:
+            async with self._timeout:
+                data = await context.read()
+        except TimeoutError:
+            if self.broken_off:
+                raise too_many("more requests are on their way than are taken at once; send it again") from None
+            raise invalid("request", f"it did not come within {REQUEST_SECONDS:g} seconds") from None
+        return data if isinstance(data, bytes) else None
+
+    def hurry(self, patience: float) -> None:
+        """Break it off once it has been on its way for so many seconds."""
+        self.broken_off = True
+        self._timeout.reschedule(max(self._loop.time(), self._begun + patience))
 
 
-async def _read(context: Context) -> bytes | None:
-    try:
-        async with asyncio.timeout(REQUEST_SECONDS):
-            data = await context.read()
-    except TimeoutError:
-        raise invalid("request", f"it did not come within {REQUEST_SECONDS:g} seconds") from None
-    return data if isinstance(data, bytes) else None
+class Intake:
+    """Bounds how many requests are read at once, in all and of one owner.
+
+    Who finds no place waits for one, in turn, and the request that has been on its way for longest is broken off.
+    """
+
+    def __init__(self, most: int = MAX_READ, of_one: int = MAX_READ_OF_ONE) -> None:
+        self._all = asyncio.Semaphore(most)
+        self._of_one: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(of_one))
+        self._reading: dict[_Reading, None] = {}
+
+    @asynccontextmanager
+    async def request(self, context: Context, owner: str) -> AsyncIterator[bytes]:
+        """Read a call's one request. A large one keeps its place until the end, as it is still held.
+
+        Raises RefusedError INVALID_FIELD if it does not come, TOO_MANY if it is broken off.
+        """
+        async with AsyncExitStack() as held:
+            data = await self._read(context, owner, held)
+            if data is None:
+                raise invalid("request", "the call ended without one")
+            if len(data) <= LARGE_BYTES:
+                await held.aclose()
+            yield data
+
+    async def requests(self, context: Context, owner: str) -> AsyncIterator[bytes]:
+        """Yield the bytes of each request until the client sends no more. Raises RefusedError."""
+        while True:
+            async with AsyncExitStack() as held:
+                data = await self._read(context, owner, held)
+            if data is None:
+                return
+            yield data
+
+    async def _read(self, context: Context, owner: str, held: AsyncExitStack) -> bytes | None:
+        for gate, whose in ((self._of_one[owner], owner), (self._all, None)):
+            if gate.locked():
+                self._hurry_the_oldest(whose)
+            await gate.acquire()
+            held.callback(gate.release)
+        reading = _Reading(owner)
+        self._reading[reading] = None
+        try:
+            return await reading.read(context)
+        finally:
+            del self._reading[reading]
+
+    def _hurry_the_oldest(self, owner: str | None) -> None:
+        for reading in self._reading:
+            if not reading.broken_off and owner in (None, reading.owner):
+                reading.hurry(PATIENCE_SECONDS)
+                return
+
+
+class StrangersIntake:
+    """Reads the requests of those who show no token. The newest always finds a place, and the oldest loses its own.
+
+    An honest request comes with its headers, so it is there when it is read; only those that stop on their way stay.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._reading: dict[_Reading, None] = {}
+
+    async def read(self, context: Context) -> bytes:
+        """Return a call's one request. Raises RefusedError INVALID_FIELD or TOO_MANY."""
+        if len(self._reading) >= self._most:
+            oldest = next(iter(self._reading))
+            del self._reading[oldest]
+            oldest.hurry(0)
+        reading = _Reading("")
+        self._reading[reading] = None
+        try:
+            data = await reading.read(context)
+        finally:
+            self._reading.pop(reading, None)
+        if data is None:
+            raise invalid("request", "the call ended without one")
+        return data

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from typing import Final
 
 import grpc
-from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import SERVICE_NAME as HEALTH
-from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from gateway.api.auth.admission import Admission
 from gateway.api.call import methods_of
 from gateway.api.grpc.handlers import REFLECTION_METHOD, GrpcHandlers
+from gateway.api.grpc.health import Health
+from gateway.api.grpc.incoming import UNREAD_WINDOW_BYTES
 from gateway.api.grpc.renewal import HANDSHAKE_SECONDS, GrpcCertificate
 from gateway.api.services import Services
 
 _log = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
-"""The largest request taken; a list of 200 large intents may be larger on its way out."""
+"""The largest request taken, whatever the settings say of single texts."""
 
 _MAX_ANSWER_BYTES: Final = 128 * 1024 * 1024
 
@@ -34,7 +34,6 @@ _IDLE_SECONDS: Final = 600.0
 
 # A dead peer is noticed within 30 s, and a client may ping every 10 s without being sent away.
 _OPTIONS: Final = (
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", _MAX_ANSWER_BYTES),
     ("grpc.keepalive_time_ms", 15_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -46,6 +45,9 @@ _OPTIONS: Final = (
     ("grpc.max_connection_idle_ms", round(_IDLE_SECONDS * 1000)),
     ("grpc.server.max_pending_requests", _MAX_UNSERVED - 1),
     ("grpc.server.max_pending_requests_hard_limit", _MAX_UNSERVED),
+    # A request that nobody reads yet stays with the client: grpc would let it send more and more by its own estimate.
+    ("grpc.http2.lookahead_bytes", UNREAD_WINDOW_BYTES),
+    ("grpc.http2.bdp_probe", 0),
     # Another process on the same port would split the workers between two gateways.
     ("grpc.so_reuseport", 0),
 )
@@ -53,16 +55,18 @@ _OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections the port takes, and how many calls may be open on one."""
+    """How many connections the port takes, how many calls may be open on one, and how large a request may be."""
 
     connections: int
     calls_a_connection: int
+    message_bytes: int = MAX_MESSAGE_BYTES
 
     def options(self) -> tuple[tuple[str, int], ...]:
         """Return them as grpc's options."""
         return (
             ("grpc.max_allowed_incoming_connections", self.connections),
             ("grpc.max_concurrent_streams", self.calls_a_connection),
+            ("grpc.max_receive_message_length", self.message_bytes),
         )
 
 
@@ -81,7 +85,7 @@ class GrpcServer:
     ) -> None:
         self._guard = GrpcHandlers(admission)
         self._server = grpc.aio.server(options=(*_OPTIONS, *limits.options()), interceptors=interceptors)
-        self._health = health_aio.HealthServicer()
+        self._health = Health()
         self._tls: GrpcCertificate | None = None
         self.port = 0
         self._names: list[str] = []
@@ -110,8 +114,7 @@ class GrpcServer:
             self.port = self._server.add_secure_port(address, tls.credentials())
             tls.serves(host, self.port)
         await self._server.start()
-        for name in ("", *self._names):
-            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        self._health.serve(frozenset(("", *self._names)))
 
     async def stop(self, grace: float) -> None:
         """Say that we are leaving, refuse new calls, give running ones `grace` seconds, and wait for their end.
@@ -121,7 +124,7 @@ class GrpcServer:
         its streams were told. The other way round grpc closes it with the last stream, and a client that happens to
         write to a closed connection throws away what it has not read yet.
         """
-        await self._health.enter_graceful_shutdown()
+        self._health.leave()
         clock = asyncio.get_running_loop().time
         begun = clock()
         with contextlib.suppress(TimeoutError):

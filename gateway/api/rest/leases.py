@@ -67,6 +67,7 @@ def lease_routes(
             lambda gone: dispatcher.wait_for_lease(wanted, seconds, gone),
             convert.lease_json,
             admission,
+            call_of(request),
             "GET /api/orders/lease",
         )
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.api.auth.admission import Admission
+from gateway.api.call import Call
 from gateway.api.rest.envelope import failure, success
 
 L_co = TypeVar("L_co", covariant=True)
@@ -42,11 +43,13 @@ class LongPoll(Response):
         wait: "Callable[[asyncio.Future[Any]], AbstractAsyncContextManager[Handover[Any] | None]]",
         render: Callable[[Any], Any],
         admission: Admission,
+        call: Call,
         where: str,
     ) -> None:
         self._wait = wait
         self._render = render
         self._admission = admission
+        self._call = call
         self._where = where
         super().__init__()
 
@@ -57,7 +60,7 @@ class LongPoll(Response):
             await _settled()
             try:
                 if not gone.done():
-                    with self._admission.waiting():
+                    with self._admission.waiting(self._call):
                         await self._serve(gone, scope, receive, send)
             except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                 await failure(error, self._where)(scope, receive, send)

@@ -100,6 +100,7 @@ def query_lease_routes(
         openapi_extra=mirrors(_WORKER, "LeaseQueries"),
     )
     async def lease(
+        request: Request,
         worker_id: WorkerId,
         wait: Wait = DEFAULT_WAIT,
         site: Annotated[str | None, Query(description="Only queries of this site.")] = None,
@@ -115,6 +116,7 @@ def query_lease_routes(
             lambda gone: dispatcher.wait_for_lease(wanted, seconds, gone),
             query_convert.query_lease_json,
             admission,
+            call_of(request),
             "GET /api/account/queries/lease",
         )
 

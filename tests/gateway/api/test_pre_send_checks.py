@@ -13,7 +13,8 @@ from ordergateway.v1.query_leases_pb2 import LeaseQueriesRequest
 from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceStub
 
 from gateway.api.auth.admission import Admission
-from gateway.api.auth.authenticator import Authenticator
+from gateway.api.auth.authenticator import OPEN, Authenticator
+from gateway.api.call import Call
 from gateway.api.rest.long_poll import LongPoll
 from gateway.dispatch.dispatcher import Dispatcher
 from tests.gateway.support import dump
@@ -51,7 +52,7 @@ async def answered(*, leaves: bool) -> tuple[bool, list[Any]]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    poll = LongPoll(wait, lambda leased: leased, Admission(Authenticator({})), "test")
+    poll = LongPoll(wait, lambda leased: leased, Admission(Authenticator({})), Call(OPEN), "test")
     await poll({"type": "http", "method": "GET", "headers": []}, receive, send)
     return lease.handed_over, sent
 

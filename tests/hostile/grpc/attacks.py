@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from google.protobuf.message import Message
+from grpc_health.v1 import health_pb2
 from ordergateway.v1 import orders_pb2
 
 from tests.hostile.grpc.http2 import (
@@ -35,6 +36,9 @@ CHECK, WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 KNOWN = ("authorization", f"Bearer {TOKEN}")
 CONNECTIONS = 6
+MIB = 1024 * 1024
+PUSHING_SECONDS = 3.0
+"""For how long a gateway is given bytes; the first second of it fills one that takes them all."""
 
 
 async def _spread(
@@ -87,6 +91,36 @@ async def half_messages(port: int, amount: int) -> None:
     """4 MiB are announced, a few bytes come."""
     announced = b"\0" + (4 * 1024 * 1024 - 1).to_bytes(4) + bytes(1000)
     await _spread(port, amount, call_headers(SUBMIT, KNOWN), then=lambda stream: frame(DATA, 0, stream, announced))
+
+
+async def _pushed(port: int, amount: int, headers: bytes, message: bytes, *, keep_back: int) -> None:
+    """Calls whose requests are sent as fast as the gateway takes them, up to the last bytes, which are kept back."""
+    data = b"\0" + len(message).to_bytes(4) + message
+    for _ in range(CONNECTIONS):
+        connection = await Connection.open(port)
+        await connection.told(SETTINGS)
+        for _ in range(amount // CONNECTIONS):
+            connection.push(connection.call(headers), data[: len(data) - keep_back])
+        HELD.append(connection)
+    await asyncio.sleep(PUSHING_SECONDS)
+
+
+async def all_but_the_last_byte_to_health(port: int, amount: int) -> None:
+    await _pushed(port, amount, call_headers(CHECK), bytes(MIB), keep_back=1)
+
+
+async def all_but_the_last_byte_to_health_watches(port: int, amount: int) -> None:
+    await _pushed(port, amount, call_headers(WATCH), bytes(MIB), keep_back=1)
+
+
+async def watches_of_long_names(port: int, amount: int) -> None:
+    name = "x" * (MIB - 8)
+    request = health_pb2.HealthCheckRequest(service=name).SerializeToString()
+    await _pushed(port, amount, call_headers(WATCH), request, keep_back=0)
+
+
+async def all_but_the_last_byte(port: int, amount: int) -> None:
+    await _pushed(port, amount, call_headers(SUBMIT, KNOWN), bytes(MIB), keep_back=1)
 
 
 async def streams_reset_at_once(port: int, amount: int) -> None:
@@ -251,6 +285,10 @@ TABLE = (
     Row(methods_that_are_not_there, 0, 60_000, 100),
     Row(health_checks_without_a_request, 0, 60_000, 80),
     Row(health_watches, 0, 60_000, 150),
+    Row(all_but_the_last_byte_to_health, 240, 1_200, 100),
+    Row(all_but_the_last_byte_to_health_watches, 0, 1_200, 100),
+    Row(watches_of_long_names, 240, 1_200, 100),
+    Row(all_but_the_last_byte, 240, 1_200, 100),
     Row(silent_reflections, 0, 12_000, 150),
     Row(half_messages, 0, 12_000, 150),
     Row(streams_reset_at_once, 0, 60_000, 150),

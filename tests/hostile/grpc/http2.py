@@ -8,6 +8,7 @@ from collections import Counter
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
+_INITIAL_WINDOW = 4
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -51,12 +52,18 @@ def call_headers(path: str, *more: tuple[str, str]) -> bytes:
 class Connection:
     """A connection that counts what it is told and answers pings, as long as it reads at all."""
 
+    window, stream_window = 65_535, 65_535
+    """What the gateway takes now: on the connection, and at first on each stream."""
+
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self.writer = writer
         self.seen: Counter[int] = Counter()
         self._next_stream = 1
         self._reading: asyncio.Task[None] | None = None
+        self._windows: Counter[int] = Counter()
+        self._opened = asyncio.Event()
+        self._pushing: list[asyncio.Task[None]] = []
 
     @classmethod
     async def open(cls, port: int, *, reads: bool = True) -> "Connection":
@@ -72,6 +79,23 @@ class Connection:
         self.writer.write(frame(HEADERS, END_HEADERS, stream, headers) + then)
         return stream
 
+    def push(self, stream: int, data: bytes) -> None:
+        """Send data of a stream as far and as soon as the gateway's windows let it."""
+        self._pushing.append(asyncio.create_task(self._push(stream, data)))
+
+    async def _push(self, stream: int, data: bytes) -> None:
+        while data:
+            room = min(self.window, self.stream_window + self._windows[stream], 16_384)
+            if room <= 0:
+                self._opened.clear()
+                await self._opened.wait()
+                continue
+            piece, data = data[:room], data[room:]
+            self.window -= len(piece)
+            self._windows[stream] -= len(piece)
+            self.writer.write(frame(DATA, 0, stream, piece))
+            await self.sent()
+
     async def sent(self) -> None:
         with contextlib.suppress(ConnectionError):
             await self.writer.drain()
@@ -83,8 +107,9 @@ class Connection:
                 await asyncio.sleep(0.01)
 
     def close(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
+        for task in (self._reading, *self._pushing):
+            if task is not None:
+                task.cancel()
         self.writer.transport.abort()
 
     async def _read(self) -> None:
@@ -94,5 +119,18 @@ class Connection:
                 payload = await self._reader.readexactly(int.from_bytes(head[:3]))
                 kind, flags = head[3], head[4]
                 self.seen[kind] += 1
+                self._note_windows(kind, flags, int.from_bytes(head[5:9]), payload)
                 if kind in (SETTINGS, PING) and not flags & ACK:
                     self.writer.write(frame(kind, ACK, 0, payload if kind == PING else b""))
+
+    def _note_windows(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        if kind == SETTINGS and not flags & ACK:
+            told = dict(struct.iter_unpack(">HI", payload))
+            self.stream_window = told.get(_INITIAL_WINDOW, self.stream_window)
+        elif kind == WINDOW_UPDATE and stream:
+            self._windows[stream] += int.from_bytes(payload)
+        elif kind == WINDOW_UPDATE:
+            self.window += int.from_bytes(payload)
+        else:
+            return
+        self._opened.set()
