@@ -49,7 +49,7 @@ def slice_queries(
     """Return a page as `list_queries` does, after leaving out the newest `skip`, and how many there are in all."""
     first = account_queries.newest(tx, status, kind, count=1, skip=skip)
     queries = list_queries(tx, now, status, kind, first[0].row + 1, count).queries if first else ()
-    return QuerySlice(queries, account_queries.count_all(tx, status, kind))
+    return QuerySlice(queries, account_queries.number_of(tx, status, kind))
 
 
 def _size(query: Query) -> int:

@@ -44,7 +44,7 @@ def report_result(
     status = QueryStatus.FAILED if outcome.result_json is None else QueryStatus.SUCCEEDED
     ended = transition(tx, now, query, QueryEvent.REPORT, status, error=outcome.error)
     if outcome.result_json is not None:
-        account_queries.insert_result(tx, query.query_id, outcome.result_json)
+        account_queries.add_result(tx, query.query_id, outcome.result_json)
         on_success(tx, now, ended, outcome.result_json)
     return status
 

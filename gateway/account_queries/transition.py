@@ -30,7 +30,7 @@ def file(tx: Transaction, now: Instant, submission: QuerySubmission, lifetime_en
     """Put a new query into the queue and return its status."""
     status = QueryStatus.QUEUED
     _check(submission.query_id, QueryEvent.SUBMIT, None, status)
-    account_queries.insert(tx, now, submission, status, lifetime_ends_us)
+    account_queries.add(tx, now, submission, status, lifetime_ends_us)
     _notify(tx, submission.query_id, status)
     return status
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from gateway.domain.catalog import ListedOrder, OrderDetail
 from gateway.domain.fields import MAX_SITE_ORDER_ID_CHARACTERS
 from gateway.domain.instant import utc_text
 from gateway.domain.states import OrderState
@@ -20,29 +21,11 @@ _STATES: Final = {state.value: state for state in OrderState}
 
 
 @dataclass(frozen=True, slots=True)
-class ListedOrder:
-    """An order in a list."""
-
-    order_number: str
-    shop_id: str
-    shop_name: str
-    order_date: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class ListReading:
     """What a list shows, newest first. `complete`: every order of the window is in it."""
 
     orders: tuple[ListedOrder, ...]
     complete: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DetailReading:
-    """What an order's page shows."""
-
-    delivery_status: str
-    order_state: OrderState | None
 
 
 def read_list(result_json: str) -> ListReading:
@@ -57,13 +40,13 @@ def read_list(result_json: str) -> ListReading:
     return ListReading(tuple(orders.values()), complete)
 
 
-def read_detail(result_json: str, order_number: str) -> DetailReading | None:
+def read_detail(result_json: str, order_number: str) -> OrderDetail | None:
     """Read a result of the kind order_detail; None where the site did not show this order."""
     result = json.loads(result_json)
     if result.get("found") is not True or result.get("order_number") != order_number:
         return None
     state = result.get("order_state")
-    return DetailReading(
+    return OrderDetail(
         delivery_status=_text(result.get("delivery_status")) or _text(result.get("stage_label")),
         order_state=_STATES.get(state) if isinstance(state, str) else None,
     )

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Final
 
 from gateway.account_queries.submit import submit_query
-from gateway.domain.account_queries import QueryKind, QueryPolicy, QueryStatus, QuerySubmission, QuerySubmitted
-from gateway.domain.catalog import CatalogPolicy
+from gateway.domain.account_queries import QueryKind, QueryPolicy, QuerySubmission, QuerySubmitted
+from gateway.domain.catalog import CatalogPolicy, CatalogQuery
 from gateway.domain.instant import Instant, microseconds, parse_utc, utc_text
+from gateway.store import catalog
 from gateway.store.port import Transaction
 
 MAX_PAGES: Final = 20
@@ -24,13 +25,13 @@ class Rounds:
 
     def discover(self, tx: Transaction, now: Instant, site: str) -> QuerySubmitted:
         """File a round for a site now, or answer the one in flight."""
-        in_flight = tx.one("catalog_list_in_flight", site=site)
+        in_flight = catalog.list_in_flight(tx, site)
         if in_flight is not None:
-            return QuerySubmitted(in_flight["query_id"], QueryStatus(in_flight["status"]), created=False)
+            return QuerySubmitted(*in_flight, created=False)
         since = utc_text(parse_utc(now.utc) - self._policy.window)
-        tx.change("catalog_site_filed", site=site, elapsed_us=now.elapsed_us)
+        catalog.begin_round(tx, now, site)
         params: dict[str, str | int] = {"since": since, "max_pages": MAX_PAGES}
-        return self._file(tx, now, site, QueryKind.ORDER_LIST, params, since_at=since)
+        return self._file(tx, now, site, QueryKind.ORDER_LIST, params, CatalogQuery(None, since))
 
     def file_due(self, tx: Transaction, now: Instant) -> int:
         """File a round for each site whose last one was filed an interval ago; return how many."""
@@ -38,8 +39,8 @@ class Rounds:
             return 0
         filed = 0
         for site in self._policy.sites:
-            last = tx.one("catalog_site_get", site=site)
-            if last is None or now.elapsed_us - last["filed_us"] >= microseconds(self._policy.interval):
+            last_us = catalog.last_round_us(tx, site)
+            if last_us is None or now.elapsed_us - last_us >= microseconds(self._policy.interval):
                 filed += self.discover(tx, now, site).created
         return filed
 
@@ -48,12 +49,12 @@ class Rounds:
 
         An order whose detail is in flight is not asked for again.
         """
-        orders = tx.all("catalog_orders_to_ask", site=site, count=self._policy.details_a_round)
-        for row in orders:
-            number = row["order_number"]
-            tx.change("catalog_order_asked", site=site, order_number=number, elapsed_us=now.elapsed_us)
-            self._file(tx, now, site, QueryKind.ORDER_DETAIL, {"order_number": number}, order_number=number)
-        return len(orders)
+        numbers = catalog.orders_to_ask(tx, site, self._policy.details_a_round)
+        for number in numbers:
+            catalog.mark_asked(tx, now, site, number)
+            params: dict[str, str | int] = {"order_number": number}
+            self._file(tx, now, site, QueryKind.ORDER_DETAIL, params, CatalogQuery(number, None))
+        return len(numbers)
 
     def _file(
         self,
@@ -62,15 +63,10 @@ class Rounds:
         site: str,
         kind: QueryKind,
         params: dict[str, str | int],
-        *,
-        order_number: str | None = None,
-        since_at: str | None = None,
+        asked: CatalogQuery,
     ) -> QuerySubmitted:
-        submission = QuerySubmission(
-            self._new_query_id(), site, kind, json.dumps(params, ensure_ascii=False, separators=(",", ":"))
-        )
+        params_json = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
+        submission = QuerySubmission(self._new_query_id(), site, kind, params_json)
         filed = submit_query(tx, now, self._query_policy, submission)
-        tx.change(
-            "catalog_query_insert", query_id=filed.query_id, site=site, order_number=order_number, since_at=since_at
-        )
+        catalog.add_query(tx, filed.query_id, site, asked)
         return filed

@@ -22,16 +22,21 @@ class CallbackStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """A callback in the outbox. `row` orders callbacks; `task_id` is None for a test."""
+    """A callback in the outbox. `row` orders callbacks; `task_id` is None for a test.
+
+    `since_us` is when its delivery began, the last time, by the service clock.
+    """
 
     row: int
     callback_id: str
     task_id: str | None
     url: str
+    endpoint: str
     type: str
     status: CallbackStatus
     attempts: int
     created_at: str
+    since_us: int
     next_attempt_at: str | None
     last_result: str
 
@@ -42,6 +47,15 @@ class CallbackPage:
 
     callbacks: tuple[Callback, ...]
     next_below: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DueCallback:
+    """A callback that is due, with what its body is made of. `intent_json` is None for a test."""
+
+    callback: Callback
+    data_json: str
+    intent_json: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,32 @@ class CatalogPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogQuery:
+    """What the catalogue asks for with a query: one order's detail, or a list of the orders since `since_at` (UTC)."""
+
+    order_number: str | None
+    since_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedOrder:
+    """An order as a list of the site shows it. `order_date` is UTC text."""
+
+    order_number: str
+    shop_id: str
+    shop_name: str
+    order_date: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderDetail:
+    """An order as its own page on the site shows it."""
+
+    delivery_status: str
+    order_state: OrderState | None
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogOrder:
     """An order as the site shows it. `seen` grows with every sighting and orders the catalogue."""
 

@@ -5,9 +5,7 @@ from gateway.domain.instant import Instant
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 
-def insert(
-    tx: Transaction, now: Instant, submission: QuerySubmission, status: QueryStatus, lifetime_ends_us: int
-) -> None:
+def add(tx: Transaction, now: Instant, submission: QuerySubmission, status: QueryStatus, lifetime_ends_us: int) -> None:
     """Add a query. `lifetime_ends_us` is of the service clock."""
     tx.insert(
         "query_insert",
@@ -117,15 +115,10 @@ def newest(
     return [_query(row) for row in rows]
 
 
-def count_all(tx: ReadTransaction, status: QueryStatus | None, kind: QueryKind | None) -> int:
+def number_of(tx: ReadTransaction, status: QueryStatus | None, kind: QueryKind | None) -> int:
     """Return how many queries there are of this status and kind (None: of any)."""
     row = tx.one("queries_count", status=status, kind=kind)
     return 0 if row is None else int(row["count"])
-
-
-def count_queued(tx: ReadTransaction) -> int:
-    """Return how many queries wait for a worker."""
-    return sum(row["count"] for row in tx.all("queries_queued_count"))
 
 
 def begin_attempt(tx: Transaction, now: Instant, query: Query, worker_id: str) -> None:
@@ -161,7 +154,7 @@ def attempts_of_worker(tx: ReadTransaction, query_id: str, worker_id: str) -> li
     return [int(row["attempt"]) for row in rows]
 
 
-def insert_result(tx: Transaction, query_id: str, result_json: str) -> None:
+def add_result(tx: Transaction, query_id: str, result_json: str) -> None:
     """Keep the result of a query."""
     tx.insert("query_result_insert", query_id=query_id, result_json=result_json)
 

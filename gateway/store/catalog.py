@@ -1,0 +1,173 @@
+"""The order catalogue in the database: its rounds and queries, the orders that sites show, and where tasks differ."""
+
+from gateway.domain.account_queries import QueryStatus
+from gateway.domain.catalog import (
+    CatalogOrder,
+    CatalogQuery,
+    Discrepancy,
+    DiscrepancyKind,
+    ListedOrder,
+    OrderDetail,
+)
+from gateway.domain.instant import Instant
+from gateway.domain.states import OrderState
+from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
+
+
+def last_round_us(tx: ReadTransaction, site: str) -> int | None:
+    """Return when the site's last round was filed, by the service clock; None if it never was."""
+    row = tx.one("catalog_site_get", site=site)
+    return None if row is None else int(row["filed_us"])
+
+
+def begin_round(tx: Transaction, now: Instant, site: str) -> None:
+    """Write down that a round of the site is filed now."""
+    tx.change_one("catalog_site_filed", site=site, elapsed_us=now.elapsed_us)
+
+
+def list_in_flight(tx: ReadTransaction, site: str) -> tuple[str, QueryStatus] | None:
+    """Return the id and the status of the site's list query that has not ended; None if there is none."""
+    row = tx.one("catalog_list_in_flight", site=site)
+    return None if row is None else (row["query_id"], QueryStatus(row["status"]))
+
+
+def add_query(tx: Transaction, query_id: str, site: str, asked: CatalogQuery) -> None:
+    """Write down that the catalogue filed this query, and what for."""
+    tx.insert(
+        "catalog_query_insert", query_id=query_id, site=site, order_number=asked.order_number, since_at=asked.since_at
+    )
+
+
+def find_query(tx: ReadTransaction, query_id: str) -> CatalogQuery | None:
+    """Return what the catalogue asks for with this query; None if it is not the catalogue's."""
+    row = tx.one("catalog_query_get", query_id=query_id)
+    return None if row is None else CatalogQuery(row["order_number"], row["since_at"])
+
+
+def mark_seen(tx: Transaction, now: Instant, site: str, order: ListedOrder) -> None:
+    """Keep an order that a list of the site shows; it becomes the one that was seen last."""
+    tx.change_one(
+        "catalog_order_seen",
+        site=site,
+        order_number=order.order_number,
+        shop_id=order.shop_id,
+        shop_name=order.shop_name,
+        order_date=order.order_date,
+        at=now.utc,
+    )
+
+
+def orders_to_ask(tx: ReadTransaction, site: str, count: int) -> list[str]:
+    """Return the numbers of up to `count` orders that are new or not final, those asked for longest ago first.
+
+    An order whose detail is in flight is left out.
+    """
+    return [row["order_number"] for row in tx.all("catalog_orders_to_ask", site=site, count=count)]
+
+
+def mark_asked(tx: Transaction, now: Instant, site: str, order_number: str) -> None:
+    """Write down that the order's detail is asked for now."""
+    tx.change_one("catalog_order_asked", site=site, order_number=order_number, elapsed_us=now.elapsed_us)
+
+
+def keep_detail(tx: Transaction, now: Instant, site: str, order_number: str, detail: OrderDetail) -> None:
+    """Keep what the order's own page shows."""
+    tx.change_one(
+        "catalog_order_detail",
+        site=site,
+        order_number=order_number,
+        delivery_status=detail.delivery_status,
+        order_state=detail.order_state,
+        at=now.utc,
+    )
+
+
+def latest_orders(
+    tx: ReadTransaction, site: str | None, *, below: int = ABOVE_ALL_ROWS, count: int, skip: int = 0
+) -> list[CatalogOrder]:
+    """Return up to `count` orders seen before `below`, latest seen first, leaving out the first `skip`."""
+    if site is None:
+        rows = tx.all("catalog_latest", below=below, count=count, skip=skip)
+    else:
+        rows = tx.all("catalog_latest_by_site", site=site, below=below, count=count, skip=skip)
+    return [_order(row) for row in rows]
+
+
+def number_of_orders(tx: ReadTransaction, site: str | None) -> int:
+    """Return how many orders of a site (None: of any) were ever seen."""
+    row = tx.one("catalog_count", site=site)
+    return 0 if row is None else int(row["count"])
+
+
+def note_unknown(tx: Transaction, now: Instant, site: str, order_number: str) -> bool:
+    """Note a discrepancy if no task knows an order that the site shows; True if that is so."""
+    return tx.change("catalog_unknown_add", site=site, order_number=order_number, at=now.utc) > 0
+
+
+def note_moved_on(tx: Transaction, now: Instant, site: str, order_number: str) -> int:
+    """Note a discrepancy for each task whose order the site shows in a later state; return how many there are."""
+    return tx.change("catalog_moved_on_add", site=site, order_number=order_number, at=now.utc)
+
+
+def note_missing(tx: Transaction, now: Instant, site: str, *, since: str, until: str) -> int:
+    """Note a discrepancy for each task whose order a complete list from `since` did not show; return how many are new.
+
+    Only orders that the list must have shown count: their task was filed after `since`, and their number was reported
+    by `until`, both UTC texts. A task that reports itself that its order was cancelled is left out: such an order may
+    well be off the list.
+    """
+    return tx.change("catalog_missing_add", site=site, since=since, until=until, at=now.utc)
+
+
+def drop_settled(tx: Transaction) -> int:
+    """Delete the discrepancies that hold no longer; return how many."""
+    return tx.change("catalog_settled_drop")
+
+
+def newest_discrepancies(
+    tx: ReadTransaction,
+    kind: DiscrepancyKind | None,
+    site: str | None,
+    *,
+    below: int = ABOVE_ALL_ROWS,
+    count: int,
+    skip: int = 0,
+) -> list[Discrepancy]:
+    """Return up to `count` discrepancies of rows below `below`, newest first, leaving out the first `skip`."""
+    rows = tx.all("catalog_discrepancies_newest", kind=kind, site=site, below=below, count=count, skip=skip)
+    return [_discrepancy(row) for row in rows]
+
+
+def number_of_discrepancies(tx: ReadTransaction, kind: DiscrepancyKind | None, site: str | None) -> int:
+    """Return how many discrepancies there are of this kind and site (None: of any)."""
+    row = tx.one("catalog_discrepancies_count", kind=kind, site=site)
+    return 0 if row is None else int(row["count"])
+
+
+def _order(row: Row) -> CatalogOrder:
+    return CatalogOrder(
+        seen=row["seen"],
+        site=row["site"],
+        order_number=row["order_number"],
+        shop_id=row["shop_id"],
+        shop_name=row["shop_name"],
+        order_date=row["order_date"],
+        delivery_status=row["delivery_status"],
+        order_state=None if row["order_state"] is None else OrderState(row["order_state"]),
+        discovered_at=row["discovered_at"],
+        detail_fetched_at=row["detail_fetched_at"],
+        last_seen_at=row["last_seen_at"],
+    )
+
+
+def _discrepancy(row: Row) -> Discrepancy:
+    return Discrepancy(
+        row=row["row"],
+        kind=DiscrepancyKind(row["kind"]),
+        site=row["site"],
+        order_number=row["order_number"],
+        task_id=row["task_id"],
+        task_state=None if row["task_state"] is None else OrderState(row["task_state"]),
+        site_state=None if row["site_state"] is None else OrderState(row["site_state"]),
+        found_at=row["found_at"],
+    )
