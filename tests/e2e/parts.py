@@ -89,8 +89,8 @@ class Parts:
 
     async def reclaim(self, task_id: str = "po-1", journal: str = "data/trading.db") -> None:
         """Files the wish that `order-worker reclaim` files."""
-        book = await Journal.look_into(self.folder / journal, clock=ManualClock())
-        await book.file_reclaim_request(task_id)
+        book = await Journal.open_beside(self.folder / journal, clock=ManualClock())
+        await book.reclaims.file(task_id)
         await book.close()
 
     async def counted(self) -> tuple[int, int, int]:

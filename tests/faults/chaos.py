@@ -220,9 +220,9 @@ class Siege:
             self.promises.decisions.append((task_id, "requeue", reason))
             return
         with suppress(JournalError):
-            journal = await Journal.look_into(self.journal, clock=ManualClock())
+            journal = await Journal.open_beside(self.journal, clock=ManualClock())
             try:
-                self.promises.reclaim_requests[await journal.file_reclaim_request(task_id)] = task_id
+                self.promises.reclaim_requests[await journal.reclaims.file(task_id)] = task_id
             finally:
                 await journal.close()
 

@@ -163,8 +163,8 @@ class WorkerMachine:
                 return connection(path, cli, self.disk)
 
             try:
-                journal = await Journal.look_into(self.journal_path, clock=SimClock(self), connect=connect)
-                await journal.file_reclaim_request(task_id)
+                journal = await Journal.open_beside(self.journal_path, clock=SimClock(self), connect=connect)
+                await journal.reclaims.file(task_id)
                 await journal.close()
             except Exception as error:  # noqa: BLE001 -- the person sees it and may try again
                 self._trace(self.name, f"the wish could not be filed: {error}")

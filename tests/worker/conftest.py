@@ -89,7 +89,7 @@ class Bench:
 
     async def in_journal(self, look: Callable[[Journal], Awaitable[T]]) -> T:
         """What the journal says, read beside the worker."""
-        journal = await Journal.look_into(self.folder / "trading.db", clock=ManualClock())
+        journal = await Journal.open_beside(self.folder / "trading.db", clock=ManualClock())
         try:
             return await look(journal)
         finally:
@@ -99,7 +99,7 @@ class Bench:
         """A wish once it has come to its end."""
         async with asyncio.timeout(20):
             while True:
-                reclaim_request = await self.in_journal(lambda journal: journal.reclaim_request(number))
+                reclaim_request = await self.in_journal(lambda journal: journal.reclaims.find(number))
                 if reclaim_request is not None and not reclaim_request.status.is_open:
                     return reclaim_request
                 await asyncio.sleep(0.05)

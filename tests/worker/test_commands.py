@@ -177,7 +177,7 @@ async def test_a_reclaim_says_who_asked_and_why(bench: Bench) -> None:
     await call(bench, "reclaim", "po-1", *WHY, "--wait", "0", LOGNAME="ann", SUDO_USER="")
     await call(bench, "reclaim", "po-2", *WHY, "--by", "bob on call", "--wait", "0")
     for task_id, who in (("po-1", "ann"), ("po-2", "bob on call")):
-        reclaim_request = await bench.in_journal(lambda journal, task_id=task_id: journal.last_reclaim_request(task_id))  # type: ignore[misc]
+        reclaim_request = await bench.in_journal(lambda journal, task_id=task_id: journal.reclaims.last(task_id))  # type: ignore[misc]
         assert reclaim_request is not None
         assert (reclaim_request.requested_by, reclaim_request.reason) == (who, WHY[1])
 

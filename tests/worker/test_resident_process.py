@@ -54,7 +54,7 @@ async def test_an_earlier_state_on_the_site_overwrites_no_later_one(bench: Bench
             order.stage = stage
             looks = bench.shop.shop.requests["order_detail"]
             assert await bench.shop.control.wait(step="order_detail", requests=looks + 3)
-        journalled = await bench.in_journal(lambda journal: journal.order("po-1"))
+        journalled = await bench.in_journal(lambda journal: journal.orders.find("po-1"))
     assert journalled.state == "shipped"
     assert len(bench.gateway.reports("po-1")) == told
 
@@ -138,7 +138,7 @@ async def test_a_worker_with_no_site_to_order_on_says_so_and_looks_for_the_gatew
     bench.gateway.script["RenewLease"] = [Refusal(grpc.StatusCode.UNAVAILABLE)]
     async with bench.worker(sandbox_url=""):
         await eventually(lambda: "gateway reached" in caplog.text)
-        number = await bench.in_journal(lambda journal: journal.file_reclaim_request("po-404"))
+        number = await bench.in_journal(lambda journal: journal.reclaims.file("po-404"))
         assert (await bench.end_of_reclaim_request(number)).note.startswith("TASK_NOT_FOUND")
     assert "no site can order here" in caplog.text
     assert "the gateway cannot be reached, trying again" in caplog.text
@@ -164,7 +164,7 @@ async def test_a_wish_that_has_to_wait_is_not_tried_without_a_pause(
     bench.gateway.script["ReclaimOrder"] = [active]
     async with bench.worker(**settings):
         await eventually(lambda: "worker started" in caplog.text)
-        number = await bench.in_journal(lambda journal: journal.file_reclaim_request("po-404"))
+        number = await bench.in_journal(lambda journal: journal.reclaims.file("po-404"))
         await bench.end_of_reclaim_request(number)
     first_try, second_try = bench.gateway.moments["ReclaimOrder"]
     assert second_try - first_try > 1.5

@@ -16,7 +16,9 @@ from ordergateway.v1 import orders_pb2
 
 from tests.worker.conftest import Bench, eventually
 from tests.worker.virtual import CountedEntropy, ManualClock
+from worker.gateway.wire import leased_task
 from worker.journal.journal import Journal
+from worker.journal.orders import Orders
 from worker.journal.records import JournalEntry
 from worker.orders.state import OrderState
 
@@ -95,23 +97,23 @@ async def test_a_reclaim_waits_while_the_journal_cannot_be_written(
     monkeypatch.setattr(Journal, "why_not_writable", not_now)
     async with bench.worker():
         await eventually(lambda: "no new order is taken" in caplog.text)
-        await bench.in_journal(lambda journal: journal.file_reclaim_request("po-1"))
+        await bench.in_journal(lambda journal: journal.reclaims.file("po-1"))
     assert bench.gateway.requests("ReclaimOrder") == []
 
 
 async def test_a_report_that_is_on_disk_though_its_commit_failed_is_sent(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest, failed = Journal.record, list[str]()
+    honest, failed = Orders.record, list[str]()
 
-    async def written_all_the_same(journal: Journal, task_id: str, entry: JournalEntry) -> int:
-        sequence = await honest(journal, task_id, entry)
+    async def written_all_the_same(orders: Orders, task_id: str, entry: JournalEntry) -> int:
+        sequence = await honest(orders, task_id, entry)
         if entry.state is OrderState.ORDERED and not failed:
             failed.append(entry.event)
             raise sqlite3.OperationalError("disk I/O error")
         return sequence
 
-    monkeypatch.setattr(Journal, "record", written_all_the_same)
+    monkeypatch.setattr(Orders, "record", written_all_the_same)
     bench.gateway.offer("po-1", bench.intent())
     async with bench.worker():
         await bench.gateway.told("po-1", "ordered")
@@ -156,8 +158,8 @@ async def test_the_disk_of_the_journal_is_watched_for_room_too(
 
 async def test_reports_of_a_former_run_are_taken_up_at_start(bench: Bench) -> None:
     former = await Journal.open(bench.folder / "trading.db", clock=ManualClock(), new_id=CountedEntropy().token)
-    await former.take_lease(bench.gateway.lease("po-1", "{}"))
-    await former.record("po-1", JournalEntry("ordered", OrderState.ORDERED, site_order_id="7"))
+    await former.orders.take_lease(leased_task(bench.gateway.lease("po-1", "{}")))
+    await former.orders.record("po-1", JournalEntry("ordered", OrderState.ORDERED, site_order_id="7"))
     await former.close()
     async with bench.worker():
         await bench.gateway.called("ReportOrder")

@@ -242,8 +242,8 @@ def _bounded(option: str, text: str, limit: int) -> str:
 
 
 async def _reclaim(path: Path, journal: Journal, task_id: str, asked: dict[str, str], wait: float) -> Exit:
-    before = await journal.last_reclaim_request(task_id)
-    number = await journal.file_reclaim_request(task_id, **asked)
+    before = await journal.reclaims.last(task_id)
+    number = await journal.reclaims.file(task_id, **asked)
     say(f"request {number}: reclaim {task_id}")
     if before is not None:
         words = "was filed before and is still open" if before.id == number else f"ran before: {before.status}"
@@ -251,11 +251,11 @@ async def _reclaim(path: Path, journal: Journal, task_id: str, asked: dict[str, 
     if not is_in_use(path):
         _warn("no worker runs on this journal; the request waits until one is started")
     deadline = time.monotonic() + wait
-    known = await journal.order(task_id)
-    seen = (await journal.transitions(task_id))[-1].id if known else 0
+    known = await journal.orders.find(task_id)
+    seen = (await journal.orders.history(task_id))[-1].id if known else 0
     note = ""
     while True:
-        reclaim_request = await journal.reclaim_request(number)
+        reclaim_request = await journal.reclaims.find(number)
         if reclaim_request is None:
             raise LookupError(f"request {number} is gone")
         seen = await _show_progress(journal, task_id, seen)
@@ -274,7 +274,7 @@ async def _reclaim(path: Path, journal: Journal, task_id: str, asked: dict[str, 
 
 
 async def _show_progress(journal: Journal, task_id: str, seen: int) -> int:
-    for entry in await journal.transitions(task_id):
+    for entry in await journal.orders.history(task_id):
         if entry.id > seen:
             seen = entry.id
             words = " ".join(part for part in (entry.event, entry.detail and f"({entry.detail})") if part)
@@ -287,7 +287,7 @@ async def _reclaim_code(journal: Journal, reclaim_request: ReclaimRequest) -> Ex
         return Exit.REFUSED
     if reclaim_request.status is ReclaimStatus.INTERRUPTED:
         return Exit.INTERRUPTED
-    order = await journal.order(reclaim_request.task_id)
+    order = await journal.orders.find(reclaim_request.task_id)
     codes = {OrderStatus.SUCCEEDED: Exit.DONE, OrderStatus.FAILED: Exit.FAILED}
     return Exit.INTERRUPTED if order is None else codes.get(order.status, Exit.NEEDS_HUMAN)
 
@@ -297,7 +297,7 @@ def journal_list(
     limit: Annotated[int, typer.Option(min=1, max=10000, help="At most so many.")] = 50, as_json: JsonOption = False
 ) -> None:
     """The orders touched last, newest first."""
-    orders = _in_journal(_settings(), lambda journal: journal.orders(limit))
+    orders = _in_journal(_settings(), lambda journal: journal.orders.latest(limit))
     if as_json:
         _print_json([_order_fields(order) for order in orders])
         return
@@ -339,7 +339,7 @@ def journal_show(task: TaskArgument, as_json: JsonOption = False) -> None:
 
 
 async def _show(journal: Journal, task_id: str) -> dict[str, Any] | None:
-    order = await journal.order(task_id)
+    order = await journal.orders.find(task_id)
     if order is None:
         return None
     history = [
@@ -351,7 +351,7 @@ async def _show(journal: Journal, task_id: str) -> dict[str, Any] | None:
             "evidence_ref": entry.evidence_ref,
             "detail": entry.detail,
         }
-        for entry in await journal.transitions(task_id)
+        for entry in await journal.orders.history(task_id)
     ]
     reports = [
         {
@@ -360,9 +360,10 @@ async def _show(journal: Journal, task_id: str) -> dict[str, Any] | None:
             "terminal_status": report.terminal_status,
             "outcome": report.outcome or "waiting",
         }
-        for report in await journal.reports(task_id)
+        for report in await journal.reports.of_task(task_id)
     ]
-    clicked = {"clicked": await journal.has_click(task_id), "payment_begun": await journal.has_payment(task_id)}
+    claims = journal.claims
+    clicked = {"clicked": await claims.has_click(task_id), "payment_begun": await claims.has_payment(task_id)}
     return {"order": _order_fields(order) | clicked, "history": history, "reports": reports}
 
 
@@ -389,9 +390,9 @@ def _order_fields(order: Order) -> dict[str, object]:
 def evidence_list(task: TaskArgument, as_json: JsonOption = False) -> None:
     """The evidence files of a task, with their sizes and whether they still are what was written."""
     settings = _settings()
-    if _in_journal(settings, lambda journal: journal.order(task)) is None:
+    if _in_journal(settings, lambda journal: journal.orders.find(task)) is None:
         _fail(f"the journal does not know the task {task}", Exit.NOT_FOUND)
-    files = _in_journal(settings, lambda journal: journal.evidence(task))
+    files = _in_journal(settings, lambda journal: journal.evidence.of_task(task))
     rows = [
         {"path": str(settings.evidence_dir / file.path), "bytes": file.size, "sha256": file.sha256}
         | {"intact": _is_intact(settings.evidence_dir / file.path, file.sha256)}
@@ -417,7 +418,7 @@ def _is_intact(path: Path, sha256: str) -> bool:
 
 def _in_journal(settings: WorkerSettings, look: Callable[[Journal], Awaitable[T]]) -> T:
     async def looked() -> T:
-        journal = await Journal.look_into(settings.trading_db_path, clock=SystemClock())
+        journal = await Journal.open_beside(settings.trading_db_path, clock=SystemClock())
         try:
             return await look(journal)
         finally:

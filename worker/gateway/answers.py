@@ -16,7 +16,8 @@ from ordergateway.v1 import query_leases_pb2
 
 from worker.gateway.bounds import ACKNOWLEDGE_WITHIN, LEASE_TTL
 from worker.gateway.port import InvalidAnswer
-from worker.gateway.wire import MAX_SITE_ORDER_ID, from_timestamp, state_from_wire, to_seconds
+from worker.gateway.wire import from_timestamp, state_from_wire, to_seconds
+from worker.journal.carryable import MAX_SITE_ORDER_ID
 
 T = TypeVar("T", bound=Message)
 

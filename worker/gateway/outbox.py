@@ -53,7 +53,7 @@ class Outbox:
 
     async def start(self) -> None:
         """Takes up every report that is still waiting, for example from before a restart; returns at once."""
-        for task_id in await self._journal.tasks_with_waiting_reports():
+        for task_id in await self._journal.reports.waiting_tasks():
             self._start(task_id)
 
     async def deliver(self, task_id: str, *, patience: float) -> bool:
@@ -88,7 +88,7 @@ class Outbox:
             while True:
                 try:
                     more.clear()
-                    report = await self._journal.next_report(task_id)
+                    report = await self._journal.reports.next(task_id)
                     if report is not None:
                         await self._deliver_one(report, backoff)
                     elif not more.is_set():
@@ -141,7 +141,7 @@ class Outbox:
             await self._clock.sleep(delay)
 
     async def _settle(self, report: Report, outcome: Outcome, answer: str) -> None:
-        await self._journal.acknowledge_report(report.sequence, outcome, answer)
+        await self._journal.reports.acknowledge(report.sequence, outcome, answer)
 
 
 def _without_what_is_refused(report: Report, refused: Report, refusal: Refused) -> Report | None:

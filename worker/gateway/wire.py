@@ -8,7 +8,7 @@ from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1 import orders_pb2
 
 from worker.gateway.bounds import Bounds
-from worker.journal.records import OrderStatus, Report
+from worker.journal.records import LeasedTask, OrderStatus, Report
 from worker.orders.state import OrderState
 
 _TO_WIRE = {state: orders_pb2.OrderState.Value(f"ORDER_STATE_{state.name}") for state in OrderState}
@@ -18,8 +18,6 @@ _STATUS_TO_WIRE = {
     OrderStatus.FAILED: orders_pb2.TASK_STATUS_FAILED,
     OrderStatus.NEEDS_HUMAN: orders_pb2.TASK_STATUS_NEEDS_HUMAN,
 }
-MAX_DETAIL = 4_000
-MAX_SITE_ORDER_ID = 128
 
 
 def state_from_wire(number: "orders_pb2.OrderState.ValueType") -> OrderState | None:
@@ -49,6 +47,18 @@ def to_duration(seconds: float) -> Duration:
     duration = Duration()
     duration.FromNanoseconds(round(seconds * 1e9))
     return duration
+
+
+def leased_task(lease: pb.Lease) -> LeasedTask:
+    """Return what the journal keeps of a lease."""
+    return LeasedTask(
+        task_id=lease.task_id,
+        site=lease.site,
+        intent_json=lease.intent_json,
+        task_created_at=from_timestamp(lease.task_created_at),
+        lease_token=lease.lease_token,
+        lease_count=lease.lease_count,
+    )
 
 
 def report_to_wire(report: Report, worker_id: str) -> pb.ReportOrderRequest:

@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import Any
 
 from worker.clock import utc_text
-from worker.gateway.wire import MAX_DETAIL, MAX_SITE_ORDER_ID
 from worker.journal.records import JournalEntry, Report
 
+MAX_DETAIL = 4_000
+MAX_SITE_ORDER_ID = 128
 MAX_YEN = 2**53 - 1
 MAX_ERROR_CODE = 99_999
 MAX_EVIDENCE_REF = 300

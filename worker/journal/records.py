@@ -27,7 +27,7 @@ class Outcome(StrEnum):
 
 
 class ReclaimStatus(StrEnum):
-    """Where a wish to reclaim stands; the last three are its end."""
+    """Where a reclaim request stands; the last three are its end."""
 
     WAITING = "waiting"
     TAKEN = "taken"
@@ -87,6 +87,26 @@ class Order:
             ended_at=_moment(row["ended_at"]),
             deadline_alerted_at=_moment(row["deadline_alerted_at"]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedTask:
+    """A lease as it came: the task, and what this lease of it is. `lease_count` is 1 for the task's first."""
+
+    task_id: str
+    site: str
+    intent_json: str
+    task_created_at: datetime
+    lease_token: str
+    lease_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A lease that is new to the journal; `known` True if the task itself was not."""
+
+    order: Order
+    known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +190,7 @@ class EvidenceFile:
 
 @dataclass(frozen=True, slots=True)
 class ReclaimRequest:
-    """A person's wish that a stale task be taken again, and why; `note` says what came of it so far."""
+    """A person's request that a stale task be taken again, and why; `note` says what came of it so far."""
 
     id: int
     task_id: str

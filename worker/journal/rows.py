@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from worker.journal.database import Connection
+from worker.journal.connection import Connection
 from worker.journal.records import Order
 
 

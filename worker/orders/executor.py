@@ -84,7 +84,7 @@ async def report_end_again(run: OrderRun, order: Order) -> OrderStatus:
     `failed` only says what this journal's own runs did; where the task was in other hands too, a person must look.
     """
     status, detail = order.status, order.detail
-    if status is OrderStatus.FAILED and await run.parts.journal.lease_count(run.task_id) < run.lease.lease_count:
+    if status is OrderStatus.FAILED and await run.parts.journal.orders.lease_count(run.task_id) < run.lease.lease_count:
         status = OrderStatus.NEEDS_HUMAN
         detail = f"ended here as failed ({order.detail}), but the task was in other hands too"
     entry = JournalEntry(
@@ -98,7 +98,7 @@ async def report_end_again(run: OrderRun, order: Order) -> OrderStatus:
         detail=detail,
         error_code=order.error_code,
     )
-    await run.parts.journal.record(run.task_id, entry)
+    await run.parts.journal.orders.record(run.task_id, entry)
     await _report_end(run)
     return status
 
@@ -131,7 +131,7 @@ def _parse(run: OrderRun) -> Intent:
 
 async def _lose(run: OrderRun, error: Exception) -> None:
     log.error("left without the lease: %s", error, extra={"task_id": run.task_id, "stage": run.stage})
-    await run.parts.journal.note(run.task_id, "lease lost", f"{error} (at {run.stage})")
+    await run.parts.journal.orders.note(run.task_id, "lease lost", f"{error} (at {run.stage})")
 
 
 async def _end_for(run: OrderRun, error: Exception) -> EndOrderError:

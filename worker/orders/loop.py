@@ -19,9 +19,8 @@ from worker.gateway.backoff import Backoff
 from worker.gateway.bounds import TURN
 from worker.gateway.lease import LeaseGuard, LeaseLostError
 from worker.gateway.port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreachable
-from worker.gateway.wire import state_from_wire
-from worker.journal.journal import Taken
-from worker.journal.records import JournalEntry, OrderStatus, ReclaimRequest, ReclaimStatus
+from worker.gateway.wire import leased_task, state_from_wire
+from worker.journal.records import JournalEntry, OrderStatus, ReclaimRequest, ReclaimStatus, Taken
 from worker.orders.executor import NOT_IMPLEMENTED_CODE, execute, may_begin_again, report_end_again
 from worker.orders.run import REPORT_PATIENCE, OrderRun, Parts, later
 from worker.sites.port import Site, sites_that_can_order
@@ -93,7 +92,7 @@ class OrderLoop:
                 await self._wait_after("a turn of the order loop failed", error)
 
     async def _turn(self) -> bool:
-        """True if it brought an order, or a person's wish, to its end."""
+        """True if it brought an order, or a reclaim request, to its end."""
         # Before a lease, or a reclaim, that could not be written down and would turn stale.
         self._parts.journal.ensure_alone()
         if (why := await self._parts.journal.why_not_writable()) is not None:
@@ -103,9 +102,9 @@ class OrderLoop:
         # A report may be on disk though writing it down seemed to fail: whoever wrote it did not send it.
         await self._parts.outbox.start()
         if self._reclaim_in_progress:
-            await self._parts.journal.interrupt_taken_reclaim_requests()
+            await self._parts.journal.reclaims.interrupt_taken()
             self._reclaim_in_progress = False
-        reclaim_request = await self._parts.journal.next_reclaim_request()
+        reclaim_request = await self._parts.journal.reclaims.next()
         if reclaim_request is not None and await self._try_reclaim(reclaim_request):
             return True
         if not self._names:
@@ -131,7 +130,7 @@ class OrderLoop:
     async def _until_reclaim_request_or_stop(
         self, waiting: Coroutine[Any, Any, T], *, watch_reclaim_requests: bool = True
     ) -> T | None:
-        """What `waiting` brings; None if a person's wish, or the stop, came first.
+        """What `waiting` brings; None if a reclaim request, or the stop, came first.
 
         A lease that was on its way then is not lost: the same session gets it again.
         """
@@ -148,12 +147,12 @@ class OrderLoop:
             await asyncio.gather(work, *others, return_exceptions=True)
 
     async def _reclaim_request_comes(self) -> bool:
-        while await self._parts.journal.next_reclaim_request() is None:
+        while await self._parts.journal.reclaims.next() is None:
             await self._parts.clock.sleep(RECLAIM_POLL)
         return True
 
     async def _rest(self, seconds: float, reclaim_request: ReclaimRequest | None) -> None:
-        """Until the next turn; a wish that has to wait is tried again sooner."""
+        """Until the next turn; a request that has to wait is tried again sooner."""
         rest = self._parts.clock.sleep(seconds if reclaim_request is None else SHORT_WAIT)
         await self._until_reclaim_request_or_stop(rest, watch_reclaim_requests=reclaim_request is None)
 
@@ -182,7 +181,7 @@ class OrderLoop:
     # Reclaiming
 
     async def _try_reclaim(self, reclaim_request: ReclaimRequest) -> bool:
-        """True if the wish came to an end, or must be tried again at once; False if it has to wait."""
+        """True if the request came to an end, or must be tried again at once; False if it has to wait."""
         journal = self._parts.journal
         try:
             lease = await self._parts.gateway.reclaim(
@@ -190,30 +189,28 @@ class OrderLoop:
             )
         except Refused as refusal:
             if refusal.reason == errors_pb2.ERROR_REASON_ANOTHER_TASK_ACTIVE:
-                await journal.move_reclaim_request(
+                await journal.reclaims.move(
                     reclaim_request.id, ReclaimStatus.WAITING, "another task is in execution; waiting for its end"
                 )
                 return False
-            await journal.move_reclaim_request(
-                reclaim_request.id, ReclaimStatus.REFUSED, f"{refusal.reason_name}: {refusal}"
-            )
+            await journal.reclaims.move(reclaim_request.id, ReclaimStatus.REFUSED, f"{refusal.reason_name}: {refusal}")
             return True
         except Unreachable as error:
-            await journal.move_reclaim_request(
+            await journal.reclaims.move(
                 reclaim_request.id, ReclaimStatus.WAITING, f"the gateway cannot be reached: {error}"
             )
             raise
         self._reclaim_in_progress = True
-        await journal.move_reclaim_request(reclaim_request.id, ReclaimStatus.TAKEN, "in execution")
+        await journal.reclaims.move(reclaim_request.id, ReclaimStatus.TAKEN, "in execution")
         status = await self._work(lease)
-        order = await journal.order(reclaim_request.task_id)
+        order = await journal.orders.find(reclaim_request.task_id)
         if status is None:
-            await journal.move_reclaim_request(
+            await journal.reclaims.move(
                 reclaim_request.id, ReclaimStatus.INTERRUPTED, "the lease was lost before the task had ended"
             )
         else:
             words = f"{status}, {order.state}: {order.detail}" if order else status.value
-            await journal.move_reclaim_request(reclaim_request.id, ReclaimStatus.DONE, words)
+            await journal.reclaims.move(reclaim_request.id, ReclaimStatus.DONE, words)
         self._reclaim_in_progress = False
         return True
 
@@ -227,7 +224,7 @@ class OrderLoop:
     async def _work_traced(self, lease: pb.Lease, *, from_queue: bool) -> OrderStatus | None:
         fields = {"task_id": lease.task_id, "site": lease.site, "lease_count": lease.lease_count}
         received_at = self._parts.clock.elapsed()
-        taken = await self._parts.journal.take_lease(lease)
+        taken = await self._parts.journal.orders.take_lease(leased_task(lease))
         if taken is None:
             log.warning("a lease that was taken before is dropped", extra=fields)
             return None
@@ -251,9 +248,9 @@ class OrderLoop:
             if site is None:
                 why = f"this worker cannot look at or order on the site {lease.site}"
                 return await self._end_unbegun(lease, taken, why, NOT_IMPLEMENTED_CODE)
-            clicked = await self._parts.journal.has_click(lease.task_id)
+            clicked = await self._parts.journal.claims.has_click(lease.task_id)
             if from_queue and lease.lease_count > 1 and may_begin_again(taken.order, clicked=clicked):
-                taken = Taken(await self._parts.journal.begin_again(lease.task_id), known=True)
+                taken = Taken(await self._parts.journal.orders.begin_again(lease.task_id), known=True)
             return await self._act(lease, taken, guard, site, clicked=clicked)
 
     async def _act(
@@ -268,7 +265,7 @@ class OrderLoop:
         except OSError as error:
             why = f"nothing was done by this run: no evidence can be kept in {error.filename}: {error.strerror}"
             return await self._end_unbegun(lease, taken, why)
-        await self._parts.journal.use_run_folder(lease.task_id, folder)
+        await self._parts.journal.orders.use_run_folder(lease.task_id, folder)
         run = OrderRun(
             parts=self._parts,
             site=site,
@@ -297,6 +294,6 @@ class OrderLoop:
             detail=detail,
             error_code=error_code,
         )
-        await self._parts.journal.record(lease.task_id, entry)
+        await self._parts.journal.orders.record(lease.task_id, entry)
         await self._parts.outbox.deliver(lease.task_id, patience=REPORT_PATIENCE)
         return OrderStatus.NEEDS_HUMAN

@@ -48,7 +48,7 @@ class Monitor:
         """One round; returns how many orders had moved on."""
         since = self._parts.clock.now() - timedelta(days=self._policy.days)
         moved = 0
-        for order in await self._parts.journal.orders_to_monitor(since):
+        for order in await self._parts.journal.orders.to_monitor(since):
             site = self._sites.get(order.site)
             if site is None:
                 continue
@@ -84,7 +84,7 @@ class Monitor:
             at=clock.now(),
             state=state,
         )
-        await journal.index_evidence(order.task_id, files)
+        await journal.evidence.add(order.task_id, files)
         words = f"the site shows {detail.stage_label or state}"
         entry = JournalEntry(
             event="moved on",
@@ -94,19 +94,19 @@ class Monitor:
             pay_deadline=detail.pay_deadline,
             detail=words,
         )
-        await journal.record(order.task_id, entry)
+        await journal.orders.record(order.task_id, entry)
         log.info("order moved on", extra={"task_id": order.task_id, "state": state.value})
         self._parts.on_event(WorkerEvent("moved on", order.task_id, words))
 
     async def _watch_deadline(self, task_id: str) -> None:
-        order = await self._parts.journal.order(task_id)
+        order = await self._parts.journal.orders.find(task_id)
         if order is None or order.state not in (OrderState.ORDERED, OrderState.AWAITING_PAYMENT):
             return
         if order.pay_deadline is None or order.deadline_alerted_at is not None:
             return
         left = order.pay_deadline - self._parts.clock.now()
         if left <= timedelta(seconds=self._policy.payment_alert_seconds):
-            await self._parts.journal.note_deadline_alert(task_id)
+            await self._parts.journal.orders.note_deadline_alert(task_id)
             log.warning(
                 "the order is not paid and its payment deadline is near",
                 extra={"task_id": task_id, "pay_deadline": utc_text(order.pay_deadline)},

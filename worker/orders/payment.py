@@ -10,7 +10,7 @@
 
 from worker.evidence.store import Step
 from worker.failpoints import FailpointName
-from worker.journal.journal import AlreadyRecordedError
+from worker.journal.claims import AlreadyRecordedError
 from worker.journal.records import OrderStatus
 from worker.orders.intent import Intent
 from worker.orders.run import EndOrderError, OrderRun, needs_human
@@ -28,7 +28,7 @@ async def pay(run: OrderRun, intent: Intent) -> None:
     run.stage = Step.PAYMENT
     run.guard.ensure()
     try:
-        await run.parts.journal.record_payment(run.task_id, number)
+        await run.parts.journal.claims.record_payment(run.task_id, number)
     except AlreadyRecordedError as error:
         raise needs_human("the payment of this order is on record already; it was not paid again") from error
     await run.passed(FailpointName.PAYMENT_RECORDED)

@@ -46,4 +46,4 @@ async def apply_finding(run: OrderRun, finding: Finding) -> None:
     if run.clicked or run.state.is_placed:
         raise needs_human(f"the click was made or an order was reported, but {judgement.why}")
     run.verification = finding.to_wire()
-    await run.parts.journal.note(run.task_id, "verified: not ordered", judgement.why)
+    await run.parts.journal.orders.note(run.task_id, "verified: not ordered", judgement.why)

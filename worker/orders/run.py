@@ -189,14 +189,14 @@ class OrderRun:
             )
         except OSError as error:
             raise LocalDiskError(f"evidence could not be written: {error}") from error
-        await self.parts.journal.index_evidence(self.task_id, files)
+        await self.parts.journal.evidence.add(self.task_id, files)
         self.evidence_ref = files[0].evidence_ref
         return self.evidence_ref
 
     async def journal(self, event: str, state: OrderState, **facts: Any) -> None:
         """Writes down what happened, with its report."""
         self.state = state
-        await self.parts.journal.record(self.task_id, JournalEntry(event=event, state=state, **facts))
+        await self.parts.journal.orders.record(self.task_id, JournalEntry(event=event, state=state, **facts))
         self.parts.on_event(WorkerEvent(event, self.task_id, carryable_text(facts.get("detail", ""))))
 
     async def report(self) -> bool:

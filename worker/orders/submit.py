@@ -32,7 +32,7 @@ from worker.gateway.lease import LeaseLostError
 from worker.gateway.port import Refused, Unreachable
 from worker.gateway.wire import to_seconds
 from worker.journal.carryable import MAX_SHOWN, carryable_number
-from worker.journal.journal import AlreadyRecordedError
+from worker.journal.claims import AlreadyRecordedError
 from worker.orders.cart import confirm
 from worker.orders.intent import Intent
 from worker.orders.recovery import apply_finding
@@ -90,7 +90,7 @@ def _reserve_disk(reserve: Reserve) -> None:
 
 async def obtain_permit(run: OrderRun, intent: Intent) -> Permit:
     """Asks until there is a permit or none will come. A repeat after a lost answer gets the same permit."""
-    attests = not await run.parts.journal.has_click(run.task_id)
+    attests = not await run.parts.journal.claims.has_click(run.task_id)
     first_sent: float | None = None
     waited = False
     begun = run.parts.clock.elapsed()
@@ -156,7 +156,7 @@ async def _record_click(run: OrderRun, permit: Permit) -> None:
     run.guard.ensure_may_begin()
     run.clicked = True  # also if the record's answer is lost on the way: it may be on disk
     try:
-        await run.parts.journal.record_click(run.task_id, run.lease.lease_token)
+        await run.parts.journal.claims.record_click(run.task_id, run.lease.lease_token)
     except AlreadyRecordedError as error:
         raise needs_human("the click of this task is on record already; no click was made") from error
     await run.passed(FailpointName.CLICK_RECORDED)
@@ -181,7 +181,7 @@ async def _click(run: OrderRun, confirmation: Confirmation, permit: Permit) -> S
         pre_send_check()
         submission = await run.to_the_end(run.site.submit(confirmation, pre_send_check))
     except (EndOrderError, LeaseLostError) as too_late:
-        await run.parts.journal.note(run.task_id, "not clicked", str(too_late))
+        await run.parts.journal.orders.note(run.task_id, "not clicked", str(too_late))
         raise
     except Exception as error:  # noqa: BLE001 -- whatever it was, the site may have taken the order
         return error

@@ -125,7 +125,7 @@ async def _look_back(run: OrderRun, intent: Intent) -> tuple[Judgement, OrderLis
     if created > now + LOOK_BACK:
         why = f"the task was created at {utc_text(created)}, which is still to come: how far to look back is not known"
         return Judgement(Verdict.VERDICT_UNKNOWN, why), None
-    known = await run.parts.journal.order(run.task_id)
+    known = await run.parts.journal.orders.find(run.task_id)
     first_taken = now if known is None else known.created_at
     return await look(run, intent, min(created, first_taken) - LOOK_BACK)
 
@@ -139,7 +139,7 @@ async def look(run: OrderRun, intent: Intent, since: datetime) -> tuple[Judgemen
     except Exception as error:  # noqa: BLE001 -- any failure at all means that nothing can be said
         log.warning("the order list could not be read: %r", error, extra={"task_id": run.task_id})
         return Judgement(Verdict.VERDICT_UNKNOWN, f"the order list could not be read: {error}"), None
-    known = frozenset(run.lease.other_site_order_ids) | await run.parts.journal.site_order_ids_of_others(
+    known = frozenset(run.lease.other_site_order_ids) | await run.parts.journal.orders.numbers_of_others(
         run.task_id, run.site.name
     )
     if any(_overlapping(listed, intent.items, known, kind) for kind in (Overlap.FULL, Overlap.PARTIAL)):

@@ -59,7 +59,7 @@ async def test_before_the_permit_it_ends_with_a_person_and_without_a_click(hosti
             end = await hostile.gateway.end_of(f"po-{number}")
             assert (end.terminal_status, end.state, end.error_code) == (NEEDS_HUMAN, IN_CART, code), name
             assert words in end.detail, name
-            assert not await hostile.in_journal(lambda journal, task=f"po-{number}": journal.has_click(task))
+            assert not await hostile.in_journal(lambda journal, task=f"po-{number}": journal.claims.has_click(task))
     assert hostile.gateway.requests("RequestSubmitPermit") == []
     assert shop.behind.shop.requests["submit"] == 0
 

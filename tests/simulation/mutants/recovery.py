@@ -16,7 +16,9 @@ from tests.simulation.site import SimSite
 from worker.evidence.store import EvidenceStore
 from worker.gateway.lease import StepTimeoutError
 from worker.gateway.port import Unreachable
-from worker.journal.journal import AlreadyRecordedError, Journal, Taken
+from worker.journal.claims import AlreadyRecordedError, Claims
+from worker.journal.orders import Orders
+from worker.journal.records import Taken
 from worker.orders.executor import execute
 from worker.orders.run import EndOrderError, OrderRun
 from worker.orders.state import OrderState
@@ -45,20 +47,20 @@ def click_though_no_permit_could_be_asked(stack: ExitStack) -> None:
 @mutant
 def click_record_not_awaited(stack: ExitStack) -> None:
     """The click does not wait until its record is on disk."""
-    record, writing = Journal.record_click, list[Any]()
+    record, writing = Claims.record_click, list[Any]()
 
-    async def mutated(self: Journal, *args: Any) -> None:
+    async def mutated(self: Claims, *args: Any) -> None:
         writing.append(asyncio.ensure_future(record(self, *args)))
 
-    replaced(stack, Journal, "record_click", mutated)
+    replaced(stack, Claims, "record_click", mutated)
 
 
 @mutant
 def one_click_a_lease(stack: ExitStack) -> None:
     """The click record keeps out a second click under the same lease, not of the same task."""
-    record = Journal.record_click
+    record = Claims.record_click
 
-    async def mutated(self: Journal, task_id: str, lease_token: str) -> None:
+    async def mutated(self: Claims, task_id: str, lease_token: str) -> None:
         try:
             await record(self, task_id, lease_token)
         except AlreadyRecordedError:
@@ -66,21 +68,21 @@ def one_click_a_lease(stack: ExitStack) -> None:
             if row is None or row["lease_token"] == lease_token:
                 raise
 
-    replaced(stack, Journal, "record_click", mutated)
+    replaced(stack, Claims, "record_click", mutated)
 
 
 @mutant
 def click_record_passed_over(stack: ExitStack) -> None:
     """A click record that is there already does not keep the click back."""
-    record = Journal.record_click
+    record = Claims.record_click
 
-    async def mutated(self: Journal, *args: Any) -> None:
+    async def mutated(self: Claims, *args: Any) -> None:
         try:
             await record(self, *args)
         except AlreadyRecordedError:
             return
 
-    replaced(stack, Journal, "record_click", mutated)
+    replaced(stack, Claims, "record_click", mutated)
 
 
 @mutant
@@ -152,26 +154,26 @@ def ended_task_run_again(stack: ExitStack) -> None:
 @mutant
 def recovered_judged_by_lease_count_alone(stack: ExitStack) -> None:
     """A task whose first lease this is counts as new, even if the journal knows it."""
-    take = Journal.take_lease
+    take = Orders.take_lease
 
-    async def mutated(self: Journal, lease: Any) -> Taken | None:
+    async def mutated(self: Orders, lease: Any) -> Taken | None:
         taken = await take(self, lease)
         return None if taken is None else replace(taken, known=False)
 
-    replaced(stack, Journal, "take_lease", mutated)
+    replaced(stack, Orders, "take_lease", mutated)
 
 
 @mutant
 def lease_taken_twice(stack: ExitStack) -> None:
     """A lease that the journal has is taken as if it were new."""
-    take = Journal.take_lease
+    take = Orders.take_lease
 
-    async def mutated(self: Journal, lease: Any) -> Taken | None:
+    async def mutated(self: Orders, lease: Any) -> Taken | None:
         taken = await take(self, lease)
-        order = await self.order(lease.task_id)
+        order = await self.find(lease.task_id)
         return Taken(order=order, known=True) if taken is None and order is not None else taken
 
-    replaced(stack, Journal, "take_lease", mutated)
+    replaced(stack, Orders, "take_lease", mutated)
 
 
 @mutant
@@ -184,7 +186,7 @@ def placed_but_not_found_goes_on(stack: ExitStack) -> None:
             order.state = OrderState.IN_CART
         await settle(order, finding)
 
-    replaced(stack, worker.recovery, "apply_finding", mutated)
+    replaced(stack, worker.orders.recovery, "apply_finding", mutated)
 
 
 # Looking
@@ -241,7 +243,7 @@ def own_numbers_of_others_forgotten(stack: ExitStack) -> None:
     async def none(*_: Any) -> frozenset[str]:
         return frozenset()
 
-    replaced(stack, Journal, "site_order_ids_of_others", none)
+    replaced(stack, Orders, "numbers_of_others", none)
 
 
 @mutant

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 from unittest.mock import patch
+from weakref import WeakSet
 
 import gateway.orders.permit
 import worker.gateway.lease
@@ -20,7 +21,8 @@ from worker.gateway.lease import LeaseGuard
 from worker.gateway.outbox import Outbox
 from worker.gateway.port import Refused, Unreachable
 from worker.gateway.wire import report_to_wire
-from worker.journal.journal import AlreadyRecordedError, Journal
+from worker.journal.claims import AlreadyRecordedError, Claims
+from worker.journal.reclaims import Reclaims
 from worker.journal.records import OrderStatus, Outcome
 from worker.orders.run import EndOrderError, OrderRun
 
@@ -80,7 +82,7 @@ def false_attestation(stack: ExitStack) -> None:
     async def no(*_: Any) -> bool:
         return False
 
-    replaced(stack, Journal, "has_click", no)
+    replaced(stack, Claims, "has_click", no)
 
 
 @mutant
@@ -96,7 +98,7 @@ def click_record_after_the_click(stack: ExitStack) -> None:
         order.clicked = True
         answer = await click(order, confirmation, permit)
         try:
-            await order.parts.journal.record_click(order.task_id, order.lease.lease_token)
+            await order.parts.journal.claims.record_click(order.task_id, order.lease.lease_token)
         except AlreadyRecordedError as error:
             raise worker.orders.submit.needs_human("clicked before") from error
         return answer
@@ -171,7 +173,7 @@ def payment_not_recorded(stack: ExitStack) -> None:
 
     async def nothing(*_: Any) -> None: ...
 
-    replaced(stack, Journal, "record_payment", nothing)
+    replaced(stack, Claims, "record_payment", nothing)
     stack.enter_context(payment_repeated())
 
 
@@ -256,7 +258,7 @@ def a_report_is_sent_once(stack: ExitStack) -> None:
     async def mutated(self: Outbox, report: Any, _backoff: Any) -> None:
         with suppress(Unreachable, Refused):
             await self._gateway.report(report_to_wire(report, self._worker_id))
-        await self._journal.acknowledge_report(report.sequence, Outcome.ACCEPTED, "")
+        await self._journal.reports.acknowledge(report.sequence, Outcome.ACCEPTED, "")
 
     replaced(stack, Outbox, "_deliver_one", mutated)
 
@@ -287,15 +289,14 @@ def delivery_gives_up(stack: ExitStack) -> None:
 @mutant
 def taken_reclaim_request_is_forgotten(stack: ExitStack) -> None:
     """A wish whose end could not be written down is in execution until the next restart."""
-    interrupt, once = Journal.interrupt_taken_reclaim_requests, set[str]()
+    interrupt, once = Reclaims.interrupt_taken, WeakSet[Reclaims]()
 
-    async def mutated(self: Journal) -> None:
-        incarnation = f"{self.journal_id} {id(self)}"
-        if incarnation not in once:
-            once.add(incarnation)
+    async def mutated(self: Reclaims) -> None:
+        if self not in once:
+            once.add(self)
             await interrupt(self)
 
-    replaced(stack, Journal, "interrupt_taken_reclaim_requests", mutated)
+    replaced(stack, Reclaims, "interrupt_taken", mutated)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from tests.worker.virtual import CountedEntropy, ManualClock
 from worker.gateway.client import GatewayClient, open_channel
 from worker.gateway.outbox import Outbox
 from worker.gateway.port import GatewayError, Refused, Unreachable
+from worker.gateway.wire import leased_task
 from worker.journal.journal import Journal
 from worker.journal.records import JournalEntry, OrderStatus, Outcome, Report
 from worker.orders.state import OrderState
@@ -54,7 +55,7 @@ def reports() -> Reports:
 async def journal(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Journal]:
     journal = await Journal.open(tmp_path / "trading.db", clock=clock, new_id=CountedEntropy().token)
     for task_id in ("po-1", "po-2"):
-        await journal.take_lease(lease(task_id))
+        await journal.orders.take_lease(leased_task(lease(task_id)))
     yield journal
     await journal.close()
 
@@ -68,11 +69,11 @@ async def outbox(journal: Journal, reports: Reports, clock: ManualClock) -> Asyn
 
 async def happen(journal: Journal, task_id: str, *states: OrderState) -> None:
     for state in states:
-        await journal.record(task_id, JournalEntry(state.value, state))
+        await journal.orders.record(task_id, JournalEntry(state.value, state))
 
 
 async def outcomes(journal: Journal, task_id: str) -> list[Outcome | None]:
-    return [report.outcome for report in await journal.reports(task_id)]
+    return [report.outcome for report in await journal.reports.of_task(task_id)]
 
 
 async def test_reports_are_delivered_in_order(journal: Journal, reports: Reports, outbox: Outbox) -> None:
@@ -101,7 +102,7 @@ async def test_what_was_left_goes_out_after_a_restart_under_its_own_token(
     journal: Journal, reports: Reports, outbox: Outbox
 ) -> None:
     await happen(journal, "po-1", OrderState.CREATED)
-    await journal.take_lease(lease("po-1", count=2))
+    await journal.orders.take_lease(leased_task(lease("po-1", count=2)))
     await happen(journal, "po-1", OrderState.IN_CART)
     await outbox.start()
     assert await outbox.deliver("po-1", patience=10)
@@ -137,7 +138,7 @@ async def test_a_report_that_is_refused_as_invalid_comes_without_what_was_named(
     journal: Journal, reports: Reports, outbox: Outbox
 ) -> None:
     reports.failures["po-1"] = [Refused("a bad number", reason=INVALID, fields=("site_order_id",))]
-    await journal.record("po-1", PLACED)
+    await journal.orders.record("po-1", PLACED)
     assert await outbox.deliver("po-1", patience=10)
     _, again = reports.requests
     assert left_in(again) == ["payable_yen", "evidence_ref", "error_code"]
@@ -155,7 +156,7 @@ async def test_a_report_that_is_refused_for_good_comes_with_nothing_left_to_refu
 ) -> None:
     refusal = Refused("no", reason=errors_pb2.ErrorReason.ValueType(reason), fields=("detail",))
     reports.failures["po-1"] = [refusal, refusal]
-    await journal.record("po-1", PLACED)
+    await journal.orders.record("po-1", PLACED)
     assert await outbox.deliver("po-1", patience=10)
     named, bare = reports.requests[1:]
     assert "all well [" not in named.detail
@@ -171,7 +172,7 @@ async def test_a_report_that_is_refused_in_every_form_waits_and_is_told_once(
     journal: Journal, reports: Reports, outbox: Outbox, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     reports.failures["po-1"] = [Refused("the worker's name", reason=INVALID, fields=("worker_id",))] * 4
-    await journal.record("po-1", PLACED)
+    await journal.orders.record("po-1", PLACED)
     assert not await outbox.deliver("po-1", patience=0.05)
     await clock.advance(61)
     assert await outcomes(journal, "po-1") == [None]
@@ -202,7 +203,7 @@ async def test_an_answer_that_is_not_the_gateways_own_drops_no_report(
 ) -> None:
     gateway = ScriptedGateway(script={"ReportOrder": [Refusal(grpc.StatusCode[code])]})
     paid = JournalEntry("paid", OrderState.PAID, site_order_id="N-1", status=OrderStatus.SUCCEEDED)
-    await journal.record("po-1", paid)
+    await journal.orders.record("po-1", paid)
     async with (
         serving(gateway) as target,
         open_channel(make_settings(tmp_path, order_gateway_url=f"grpc://{target}")) as channel,
@@ -246,13 +247,13 @@ async def test_a_report_written_while_delivery_ends_is_not_forgotten(
     for _ in range(20):
         await asyncio.gather(*(write_and_deliver(state) for state in (OrderState.CREATED, OrderState.IN_CART)))
     assert [sequence for _, sequence, _ in reports.told] == list(range(1, 41))
-    assert await journal.tasks_with_waiting_reports() == []
+    assert await journal.reports.waiting_tasks() == []
 
 
 async def test_a_report_written_just_after_the_last_look_is_delivered(
     journal: Journal, reports: Reports, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    next_report = journal.next_report
+    next_report = journal.reports.next
     late = iter([OrderState.IN_CART])
 
     async def looked_a_moment_too_early(task_id: str) -> Report | None:
@@ -262,7 +263,7 @@ async def test_a_report_written_just_after_the_last_look_is_delivered(
             assert not await outbox.deliver(task_id, patience=0)
         return report
 
-    monkeypatch.setattr(journal, "next_report", looked_a_moment_too_early)
+    monkeypatch.setattr(journal.reports, "next", looked_a_moment_too_early)
     await happen(journal, "po-1", OrderState.CREATED)
     assert await outbox.deliver("po-1", patience=10)
     assert [sequence for _, sequence, _ in reports.told] == [1, 2]
@@ -276,7 +277,7 @@ async def test_a_full_disk_that_is_full_no_more_lets_reports_go_on(
 
     await happen(journal, "po-1", OrderState.CREATED)
     with monkeypatch.context() as full:
-        full.setattr(journal, "acknowledge_report", refuse)
+        full.setattr(journal.reports, "acknowledge", refuse)
         assert not await outbox.deliver("po-1", patience=0.05)
     await clock.advance(1)
     assert await outbox.deliver("po-1", patience=10)
@@ -296,7 +297,7 @@ async def test_a_report_that_cannot_be_settled_is_sent_again_ever_later(
         if len(delays) == 6:
             await asyncio.Event().wait()
 
-    monkeypatch.setattr(journal, "acknowledge_report", refuse)
+    monkeypatch.setattr(journal.reports, "acknowledge", refuse)
     monkeypatch.setattr(clock, "sleep", slept)
     await happen(journal, "po-1", OrderState.CREATED)
     assert not await outbox.deliver("po-1", patience=1)

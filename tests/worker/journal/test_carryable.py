@@ -12,7 +12,7 @@ from gateway.api.codec import requests
 from tests.worker.conftest import Bench
 from tests.worker.journal.test_journal import lease
 from tests.worker.virtual import CountedEntropy, ManualClock
-from worker.gateway.wire import report_to_wire
+from worker.gateway.wire import leased_task, report_to_wire
 from worker.journal.carryable import FACTS, reduced
 from worker.journal.journal import Journal
 from worker.journal.records import JournalEntry, Report
@@ -54,9 +54,9 @@ async def told(folder: Path, **facts: Any) -> Report:
     try:
         taken = lease("po-1")
         taken.lease_token = "x" * 43
-        await journal.take_lease(taken)
-        await journal.record("po-1", JournalEntry("ordered", OrderState.ORDERED, **facts))
-        report = await journal.next_report("po-1")
+        await journal.orders.take_lease(leased_task(taken))
+        await journal.orders.record("po-1", JournalEntry("ordered", OrderState.ORDERED, **facts))
+        report = await journal.reports.next("po-1")
     finally:
         await journal.close()
     assert report is not None

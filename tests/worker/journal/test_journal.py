@@ -16,8 +16,10 @@ from ordergateway.v1 import order_leases_pb2 as pb
 
 from tests.faults.disks import MakeName, every_other_name
 from tests.worker.virtual import CountedEntropy, ManualClock
+from worker.gateway.wire import leased_task
+from worker.journal.claims import AlreadyRecordedError
 from worker.journal.database import Connection
-from worker.journal.journal import AlreadyRecordedError, Journal
+from worker.journal.journal import Journal
 from worker.journal.lock import JournalError, is_in_use
 from worker.journal.records import EvidenceFile, JournalEntry, OrderStatus, Outcome, ReclaimStatus
 from worker.orders.state import OrderState
@@ -68,7 +70,7 @@ async def test_its_name_is_made_once(path: Path) -> None:
 
 
 async def test_its_files_are_the_owners_alone_and_every_commit_is_flushed(path: Path, journal: Journal) -> None:
-    await journal.take_lease(lease())
+    await journal.orders.take_lease(leased_task(lease()))
     assert {file.name: oct(file.stat().st_mode & 0o777) for file in path.parent.iterdir()} == {
         "trading.db": "0o600",
         "trading.db-journal": "0o600",
@@ -102,8 +104,8 @@ def _digest(path: Path) -> str:
 )
 async def test_a_damaged_journal_is_refused_and_kept(path: Path, harm: Callable[[Path], None]) -> None:
     async with opened(path) as journal:
-        await journal.take_lease(lease())
-        await journal.record_click("po-1", "po-1/1")
+        await journal.orders.take_lease(leased_task(lease()))
+        await journal.claims.record_click("po-1", "po-1/1")
     harm(path)
     before = _digest(path)
     with pytest.raises(JournalError, match="it is damaged"):
@@ -114,8 +116,8 @@ async def test_a_damaged_journal_is_refused_and_kept(path: Path, harm: Callable[
 
 async def test_a_click_record_is_in_the_file_itself(path: Path, tmp_path: Path) -> None:
     async with opened(path) as journal:
-        await journal.take_lease(lease())
-        await journal.record_click("po-1", "po-1/1")
+        await journal.orders.take_lease(leased_task(lease()))
+        await journal.claims.record_click("po-1", "po-1/1")
         copy = Path(shutil.copy(path, tmp_path / "copy.db"))
     with closing(sqlite3.connect(copy)) as alone:
         assert alone.execute("SELECT task_id FROM clicks").fetchall() == [("po-1",)]
@@ -123,13 +125,13 @@ async def test_a_click_record_is_in_the_file_itself(path: Path, tmp_path: Path) 
 
 async def test_a_journal_that_was_kept_with_a_log_is_taken_over(path: Path) -> None:
     async with opened(path) as journal:
-        await journal.take_lease(lease())
+        await journal.orders.take_lease(leased_task(lease()))
     with closing(sqlite3.connect(path)) as older:
         older.execute("PRAGMA journal_mode = WAL")
         older.execute("INSERT INTO clicks (task_id, lease_token, recorded_at) VALUES ('po-1', 'po-1/1', 'now')")
         older.commit()
     async with opened(path) as again:
-        assert await again.has_click("po-1")
+        assert await again.claims.has_click("po-1")
         assert (await again._database.rows("PRAGMA journal_mode"))[0][0] == "persist"
 
 
@@ -137,7 +139,7 @@ async def test_a_second_process_on_the_same_journal_is_refused_in_one_line(path:
     assert is_in_use(path)
     with pytest.raises(JournalError, match=f"another worker process .pid {os.getpid()}. is using the journal"):
         await Journal.open(path, clock=ManualClock(), new_id=CountedEntropy().token)
-    beside = await Journal.look_into(path, clock=ManualClock())
+    beside = await Journal.open_beside(path, clock=ManualClock())
     assert beside.journal_id == journal.journal_id
     await beside.close()
 
@@ -190,14 +192,14 @@ async def test_the_lock_leaves_those_of_sqlite_alone(path: Path, journal: Journa
 
 
 async def test_a_worker_whose_journal_was_replaced_begins_nothing_more(path: Path, journal: Journal) -> None:
-    await journal.take_lease(lease())
+    await journal.orders.take_lease(leased_task(lease()))
     path.rename(path.with_name("moved.db"))  # noqa: ASYNC240 -- a test has nothing else to do
     with pytest.raises(JournalError, match=r"the journal .*trading.db was deleted or replaced"):
-        await journal.record_click("po-1", "po-1/1")
+        await journal.claims.record_click("po-1", "po-1/1")
     shutil.copy(path.with_name("moved.db"), path)
     with pytest.raises(JournalError, match=r"the journal .*trading.db was deleted or replaced"):
-        await journal.record_click("po-1", "po-1/1")
-    assert not await journal.has_click("po-1")
+        await journal.claims.record_click("po-1", "po-1/1")
+    assert not await journal.claims.has_click("po-1")
 
 
 async def test_a_second_name_is_told(path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -209,20 +211,20 @@ async def test_a_second_name_is_told(path: Path, caplog: pytest.LogCaptureFixtur
 
 
 async def test_a_worker_whose_lock_was_deleted_begins_nothing_more(path: Path, journal: Journal) -> None:
-    await journal.take_lease(lease())
-    await journal.record_click("po-1", "po-1/1")
+    await journal.orders.take_lease(leased_task(lease()))
+    await journal.claims.record_click("po-1", "po-1/1")
     lock = path.with_name(path.name + ".lock")
     lock.unlink()
     with pytest.raises(JournalError, match="was deleted or replaced"):
-        await journal.record_payment("po-1", "1")
+        await journal.claims.record_payment("po-1", "1")
     for begin in (
-        journal.take_lease(lease("po-2")),
-        journal.record_click("po-1", "po-1/1"),
-        journal.record_payment("po-1", "1"),
+        journal.orders.take_lease(leased_task(lease("po-2"))),
+        journal.claims.record_click("po-1", "po-1/1"),
+        journal.claims.record_payment("po-1", "1"),
     ):
         with pytest.raises(JournalError, match="was deleted or replaced"):
             await begin
-    await journal.record("po-1", JournalEntry("ordered", OrderState.ORDERED))  # what it did is written down
+    await journal.orders.record("po-1", JournalEntry("ordered", OrderState.ORDERED))  # what it did is written down
     with pytest.raises(JournalError, match="another worker process is using the journal"):
         await Journal.open(path, clock=ManualClock(), new_id=CountedEntropy().token)
 
@@ -239,7 +241,7 @@ async def test_a_lock_that_is_deleted_while_it_is_taken_is_no_lock(path: Path, m
     monkeypatch.setattr(fcntl, "flock", delete_first)
     async with opened(path) as journal:
         assert lock.exists()
-        await journal.take_lease(lease())
+        await journal.orders.take_lease(leased_task(lease()))
 
 
 async def test_the_lock_goes_with_its_process(path: Path) -> None:
@@ -286,47 +288,49 @@ async def test_what_is_no_journal_is_refused(no_journal: Path) -> None:
     with pytest.raises(JournalError, match="cannot be used as a journal"):
         await Journal.open(path, clock=ManualClock(), new_id=CountedEntropy().token)
     with pytest.raises(JournalError, match="there is no journal"):
-        await Journal.look_into(path.with_name("other.db"), clock=ManualClock())
+        await Journal.open_beside(path.with_name("other.db"), clock=ManualClock())
 
 
 async def test_a_lease_is_taken_once_by_its_token(journal: Journal) -> None:
-    first = await journal.take_lease(lease())
+    first = await journal.orders.take_lease(leased_task(lease()))
     assert first is not None
     assert not first.known
-    assert await journal.take_lease(lease()) is None
-    again = await journal.take_lease(lease(count=2))
+    assert await journal.orders.take_lease(leased_task(lease())) is None
+    again = await journal.orders.take_lease(leased_task(lease(count=2)))
     assert again is not None
     assert again.known
     assert again.order.lease_token == "po-1/2"
 
 
 async def test_the_click_can_be_recorded_once_by_anyone(path: Path, journal: Journal) -> None:
-    await journal.take_lease(lease())
-    claims = await asyncio.gather(*(journal.record_click("po-1", "po-1/1") for _ in range(20)), return_exceptions=True)
+    await journal.orders.take_lease(leased_task(lease()))
+    claims = await asyncio.gather(
+        *(journal.claims.record_click("po-1", "po-1/1") for _ in range(20)), return_exceptions=True
+    )
     assert sorted(type(claim).__name__ for claim in claims) == ["AlreadyRecordedError"] * 19 + ["NoneType"]
     with pytest.raises(sqlite3.IntegrityError):
         execute(path, "INSERT INTO clicks VALUES ('po-1', 'po-1/1', 'now')")
-    assert await journal.has_click("po-1")
-    assert not await journal.has_payment("po-1")
+    assert await journal.claims.has_click("po-1")
+    assert not await journal.claims.has_payment("po-1")
 
 
 async def test_the_payment_can_be_recorded_once_and_only_after_a_click(journal: Journal) -> None:
-    await journal.take_lease(lease())
+    await journal.orders.take_lease(leased_task(lease()))
     with pytest.raises(AlreadyRecordedError):
-        await journal.record_payment("po-1", "1")
-    await journal.record_click("po-1", "po-1/1")
-    await journal.record_payment("po-1", "1")
+        await journal.claims.record_payment("po-1", "1")
+    await journal.claims.record_click("po-1", "po-1/1")
+    await journal.claims.record_payment("po-1", "1")
     with pytest.raises(AlreadyRecordedError):
-        await journal.record_payment("po-1", "1")
+        await journal.claims.record_payment("po-1", "1")
 
 
 async def test_records_and_history_never_change(path: Path, journal: Journal) -> None:
-    await journal.take_lease(lease())
-    await journal.record_click("po-1", "po-1/1")
-    await journal.record_payment("po-1", "1")
-    await journal.index_evidence("po-1", [EvidenceFile("po-1/a.html", "po-1/a", "0" * 64, 1)])
-    sequence = await journal.record("po-1", JournalEntry("begun", OrderState.CREATED))
-    await journal.acknowledge_report(sequence, Outcome.ACCEPTED, "")
+    await journal.orders.take_lease(leased_task(lease()))
+    await journal.claims.record_click("po-1", "po-1/1")
+    await journal.claims.record_payment("po-1", "1")
+    await journal.evidence.add("po-1", [EvidenceFile("po-1/a.html", "po-1/a", "0" * 64, 1)])
+    sequence = await journal.orders.record("po-1", JournalEntry("begun", OrderState.CREATED))
+    await journal.reports.acknowledge(sequence, Outcome.ACCEPTED, "")
     for change in (
         "DELETE FROM journal",
         "DELETE FROM orders",
@@ -347,55 +351,55 @@ async def test_records_and_history_never_change(path: Path, journal: Journal) ->
 
 
 async def test_a_placed_order_cannot_be_told_as_failed_and_an_end_cannot_change(path: Path, journal: Journal) -> None:
-    await journal.take_lease(lease())
+    await journal.orders.take_lease(leased_task(lease()))
     with pytest.raises(sqlite3.IntegrityError):
-        await journal.record("po-1", JournalEntry("ended", OrderState.ORDERED, status=OrderStatus.FAILED))
-    assert await journal.reports("po-1") == []
-    await journal.record(
+        await journal.orders.record("po-1", JournalEntry("ended", OrderState.ORDERED, status=OrderStatus.FAILED))
+    assert await journal.reports.of_task("po-1") == []
+    await journal.orders.record(
         "po-1", JournalEntry("ended", OrderState.ORDERED, status=OrderStatus.NEEDS_HUMAN, detail="why")
     )
-    await journal.record("po-1", JournalEntry("moved on", OrderState.PAID))
+    await journal.orders.record("po-1", JournalEntry("moved on", OrderState.PAID))
     with pytest.raises(sqlite3.IntegrityError):
         execute(path, "UPDATE orders SET status = 'succeeded'")
-    order = await journal.order("po-1")
+    order = await journal.orders.find("po-1")
     assert order is not None
     assert (order.status, order.state, order.detail) == (OrderStatus.NEEDS_HUMAN, OrderState.PAID, "why")
 
 
 async def test_a_report_brings_only_what_is_new_and_the_order_keeps_the_rest(journal: Journal) -> None:
-    await journal.take_lease(lease())
-    await journal.record(
+    await journal.orders.take_lease(leased_task(lease()))
+    await journal.orders.record(
         "po-1", JournalEntry("confirmed", OrderState.IN_CART, payable_yen=1200, evidence_ref="po-1/03")
     )
-    await journal.record("po-1", JournalEntry("ordered", OrderState.ORDERED, site_order_id="7"))
-    order = await journal.order("po-1")
+    await journal.orders.record("po-1", JournalEntry("ordered", OrderState.ORDERED, site_order_id="7"))
+    order = await journal.orders.find("po-1")
     assert order is not None
     assert (order.payable_yen, order.evidence_ref, order.site_order_id) == (1200, "po-1/03", "7")
-    reports = await journal.reports("po-1")
+    reports = await journal.reports.of_task("po-1")
     assert [(report.payable_yen, report.site_order_id) for report in reports] == [(1200, None), (None, "7")]
     assert [report.sequence for report in reports] == [1, 2]
 
 
 async def test_a_cancelled_writer_leaves_its_transaction_whole(journal: Journal) -> None:
-    await journal.take_lease(lease())
-    writing = asyncio.ensure_future(journal.record("po-1", JournalEntry("begun", OrderState.CREATED)))
+    await journal.orders.take_lease(leased_task(lease()))
+    writing = asyncio.ensure_future(journal.orders.record("po-1", JournalEntry("begun", OrderState.CREATED)))
     await asyncio.sleep(0)
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await writing
-    assert [entry.event for entry in await journal.transitions("po-1")] == ["leased", "begun"]
-    assert len(await journal.reports("po-1")) == 1
+    assert [entry.event for entry in await journal.orders.history("po-1")] == ["leased", "begun"]
+    assert len(await journal.reports.of_task("po-1")) == 1
 
 
 async def test_a_wish_is_filed_once_and_found_by_the_resident_process(path: Path, journal: Journal) -> None:
-    beside = await Journal.look_into(path, clock=ManualClock())
-    number = await beside.file_reclaim_request("po-1")
-    assert await beside.file_reclaim_request("po-1") == number
-    reclaim_request = await journal.next_reclaim_request()
+    beside = await Journal.open_beside(path, clock=ManualClock())
+    number = await beside.reclaims.file("po-1")
+    assert await beside.reclaims.file("po-1") == number
+    reclaim_request = await journal.reclaims.next()
     assert reclaim_request is not None
     assert (reclaim_request.id, reclaim_request.task_id) == (number, "po-1")
-    await journal.move_reclaim_request(number, ReclaimStatus.TAKEN, "in execution")
-    assert await beside.file_reclaim_request("po-1") == number
-    await journal.interrupt_taken_reclaim_requests()
-    assert await beside.file_reclaim_request("po-1") != number
+    await journal.reclaims.move(number, ReclaimStatus.TAKEN, "in execution")
+    assert await beside.reclaims.file("po-1") == number
+    await journal.reclaims.interrupt_taken()
+    assert await beside.reclaims.file("po-1") != number
     await beside.close()

@@ -13,6 +13,8 @@ from ordergateway.v1 import orders_pb2
 from tests.worker.conftest import Bench
 from tests.worker.virtual import CountedEntropy, ManualClock
 from worker.failpoints import FailpointName
+from worker.gateway.wire import leased_task
+from worker.journal.claims import Claims
 from worker.journal.journal import Journal
 from worker.orders.run import EndOrderError, OrderRun
 from worker.orders.submit import Permit, _ensure_permitted
@@ -26,8 +28,8 @@ async def clicked_before(bench: Bench) -> None:
     journal = await Journal.open(bench.folder / "trading.db", clock=ManualClock(), new_id=CountedEntropy().token)
     first = bench.gateway.lease("po-1", bench.intent())
     first.lease_token = "the first".ljust(43, "x")
-    await journal.take_lease(first)
-    await journal.record_click("po-1", first.lease_token)
+    await journal.orders.take_lease(leased_task(first))
+    await journal.claims.record_click("po-1", first.lease_token)
     await journal.close()
 
 
@@ -52,11 +54,11 @@ async def test_a_journal_that_forgets_to_say_so_still_refuses_the_second_record(
 ) -> None:
     """Every look into the journal says "never clicked", the site shows no order, the gateway gives its permit."""
 
-    async def never(_journal: Journal, _task_id: str) -> bool:
+    async def never(_claims: Claims, _task_id: str) -> bool:
         return False
 
     await clicked_before(bench)
-    monkeypatch.setattr(Journal, "has_click", never)
+    monkeypatch.setattr(Claims, "has_click", never)
     end = await bench.execute(lease_count=2)
     (permit,) = bench.gateway.requests("RequestSubmitPermit")
     assert isinstance(permit, pb.RequestSubmitPermitRequest)
@@ -81,13 +83,13 @@ async def test_a_record_that_comes_between_the_permit_and_the_click_keeps_the_cl
 
 
 async def test_a_record_whose_answer_is_lost_is_a_record(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    record_click = Journal.record_click
+    record_click = Claims.record_click
 
-    async def lost(journal: Journal, *values: str) -> None:
-        await record_click(journal, *values)
+    async def lost(claims: Claims, *values: str) -> None:
+        await record_click(claims, *values)
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(Journal, "record_click", lost)
+    monkeypatch.setattr(Claims, "record_click", lost)
     bench.gateway.offer("po-1", bench.intent())
     async with bench.worker():
         await bench.gateway.called("LeaseOrders", times=2)

@@ -63,7 +63,7 @@ async def test_a_permit_that_ran_out_before_the_click_record_leaves_none(bench: 
         end = await bench.gateway.end_of("po-1")
     assert end.terminal_status == NEEDS_HUMAN
     assert (await bench.shop.control.counters())["submits_received"] == 0
-    assert not await bench.in_journal(lambda journal: journal.has_click("po-1"))
+    assert not await bench.in_journal(lambda journal: journal.claims.has_click("po-1"))
 
 
 async def test_a_permit_that_ran_out_after_the_click_record_makes_no_click(bench: Bench) -> None:
@@ -76,7 +76,7 @@ async def test_a_permit_that_ran_out_after_the_click_record_makes_no_click(bench
         end = await bench.gateway.end_of("po-1")
     assert end.terminal_status == NEEDS_HUMAN
     assert (await bench.shop.control.counters())["submits_received"] == 0
-    assert await bench.in_journal(lambda journal: journal.has_click("po-1"))
+    assert await bench.in_journal(lambda journal: journal.claims.has_click("po-1"))
 
 
 async def test_a_connection_that_opens_too_late_makes_no_click(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ async def test_a_connection_that_opens_too_late_makes_no_click(bench: Bench, mon
     assert end.terminal_status == NEEDS_HUMAN
     assert "the permit ran out before the click; no click was made" in end.detail
     assert (await bench.shop.control.counters())["submits_received"] == 0
-    assert await bench.in_journal(lambda journal: journal.has_click("po-1"))
+    assert await bench.in_journal(lambda journal: journal.claims.has_click("po-1"))
 
 
 @pytest.mark.parametrize("fault", ["reset", "lost", "error"])
@@ -122,7 +122,7 @@ async def test_a_lease_lost_during_the_click_does_not_break_it_off(bench: Bench)
         await bench.gateway.told("po-1", "ordered")
     counters = await bench.shop.control.counters()
     assert (counters["orders_placed"], counters["payments_made"]) == (1, 0)
-    order = await bench.in_journal(lambda journal: journal.order("po-1"))
+    order = await bench.in_journal(lambda journal: journal.orders.find("po-1"))
     assert (order.status, order.state) == (OrderStatus.OPEN, "ordered")
 
 

@@ -13,7 +13,7 @@ from tests.worker.conftest import Bench
 from tests.worker.evidence.test_store import held_in
 from worker.clock import SystemClock
 from worker.failpoints import FailpointName
-from worker.journal.journal import Journal
+from worker.journal.claims import Claims
 from worker.sites.sandbox.adapter import SandboxSite
 from worker.sites.sandbox.http import SandboxHttp
 
@@ -32,13 +32,13 @@ class Dawdling:
         monkeypatch.setattr(SystemClock, "elapsed", lambda clock: elapsed(clock) + self._ahead)
 
     def at_the_flush_of(self, record: str) -> None:
-        write = getattr(Journal, record)
+        write = getattr(Claims, record)
 
-        async def slowly(journal: Journal, *values: str) -> None:
-            await write(journal, *values)
+        async def slowly(claims: Claims, *values: str) -> None:
+            await write(claims, *values)
             self._ahead = self._bench.gateway.ttl
 
-        self._monkeypatch.setattr(Journal, record, slowly)
+        self._monkeypatch.setattr(Claims, record, slowly)
 
     def at_the_connection_for(self, step: str) -> None:
         post = SandboxHttp.post_once
@@ -80,7 +80,7 @@ async def until_left(bench: Bench) -> list[str]:
     bench.gateway.offer("po-1", bench.intent())
     async with bench.worker():
         await bench.gateway.called("LeaseOrders", 2)
-    return [transition.event for transition in await bench.in_journal(lambda journal: journal.transitions("po-1"))]
+    return [transition.event for transition in await bench.in_journal(lambda journal: journal.orders.history("po-1"))]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ async def test_on_a_full_disk_no_permit_is_asked_and_no_click_made(
     assert "no disk space could be reserved" in end.detail
     assert bench.gateway.requests("RequestSubmitPermit") == []
     assert (await bench.shop.control.counters())["submits_received"] == 0
-    assert not await bench.in_journal(lambda journal: journal.has_click("po-1"))
+    assert not await bench.in_journal(lambda journal: journal.claims.has_click("po-1"))
 
 
 async def test_room_is_held_until_after_the_click_and_then_there_for_what_it_brings(bench: Bench) -> None:

@@ -13,6 +13,7 @@ from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
 from tests.worker.virtual import CountedEntropy, ManualClock
 from worker.gateway.bounds import Bounds
+from worker.gateway.wire import leased_task
 from worker.journal.journal import Journal
 from worker.sites.port import OrderList
 from worker.sites.sandbox.adapter import SandboxSite
@@ -56,7 +57,7 @@ async def test_what_ended_before_anything_was_placed_is_only_told_again_to_who_r
     bench.gateway.reclaimable["po-1"] = bench.gateway.lease("po-1", bench.intent(), lease_count=2)
     async with bench.worker():
         number = await bench.in_journal(
-            lambda journal: journal.file_reclaim_request("po-1", requested_by="ann", reason="look")
+            lambda journal: journal.reclaims.file("po-1", requested_by="ann", reason="look")
         )
         await bench.end_of_reclaim_request(number)
     assert bench.gateway.ended["po-1"].terminal_status == NEEDS_HUMAN
@@ -143,7 +144,7 @@ async def test_the_look_begins_where_the_journal_knows_the_task_from(bench: Benc
     months_ago = ManualClock()
     journal = await Journal.open(bench.folder / "trading.db", clock=months_ago, new_id=CountedEntropy().token)
     lease = pb.Lease(task_id="po-1", site="sandbox", intent_json=bench.intent(), lease_count=1, lease_token="the first")
-    await journal.take_lease(lease)
+    await journal.orders.take_lease(leased_task(lease))
     await journal.close()
     number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1}, days_ago=5)
     end = await bench.execute(lease_count=2)
@@ -206,7 +207,7 @@ async def test_a_first_lease_of_a_task_that_the_journal_knows_is_a_recovered_one
     forgotten = bench.gateway.lease("po-1", bench.intent())
     forgotten.lease_token = "forgotten".ljust(43, "x")
     journal = await Journal.open(bench.folder / "trading.db", clock=ManualClock(), new_id=CountedEntropy().token)
-    await journal.take_lease(forgotten)
+    await journal.orders.take_lease(leased_task(forgotten))
     await journal.close()
     number = await bench.shop.control.add_order({"code": "sencha-100g", "quantity": 1})
     end = await bench.execute(lease_count=1)
@@ -271,8 +272,8 @@ async def test_a_wish_to_reclaim_interrupts_the_wait_and_is_executed(bench: Benc
     bench.gateway.reclaimable["po-9"] = bench.gateway.lease("po-9", bench.intent(), lease_count=2)
     async with bench.worker():
         await bench.gateway.called("LeaseOrders")
-        number = await bench.in_journal(lambda journal: journal.file_reclaim_request("po-9"))
-        unknown = await bench.in_journal(lambda journal: journal.file_reclaim_request("po-404"))
+        number = await bench.in_journal(lambda journal: journal.reclaims.file("po-9"))
+        unknown = await bench.in_journal(lambda journal: journal.reclaims.file("po-404"))
         await bench.gateway.end_of("po-9")
         done, refused = await bench.end_of_reclaim_request(number), await bench.end_of_reclaim_request(unknown)
     assert done.status == "done"
