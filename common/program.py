@@ -16,6 +16,10 @@ class Program(TyperGroup):
     Its name stands before each such line, so it must be given: `typer.Typer(name=..., cls=Program)`.
     """
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        _join_lines(self)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         try:
@@ -24,3 +28,12 @@ class Program(TyperGroup):
             logging.shutdown()
             typer.echo(escape_lines(f"{self.name}: {error}"), err=True)
             raise typer.Exit(error.code) from error
+
+
+def _join_lines(group: TyperGroup) -> None:
+    """Make one line of each paragraph of the help texts: the terminal wraps it, not the source's docstring."""
+    for command in group.commands.values():
+        if command.help:
+            command.help = "\n\n".join(" ".join(part.split()) for part in command.help.split("\n\n"))
+        if isinstance(command, TyperGroup):
+            _join_lines(command)

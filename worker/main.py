@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, suppress
 
 import httpx
 
+from common.file_access import next_step
 from common.settings import SettingsError
 from worker.account_lock import AccountLocks
 from worker.account_queries.execution import QueryPolicy, Reader
@@ -186,9 +187,11 @@ def _prepare_disk(settings: WorkerSettings) -> DiskSpace:
         ("TRADING_DB_PATH", settings.trading_db_path.parent),
     ):
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Folders above the journal's are not made: where they are missing, its path is more likely to be wrong.
+            folder.mkdir(parents=name == "EVIDENCE_DIR", exist_ok=True, mode=0o700)
         except OSError as error:
-            raise SettingsError(f"RAKUTEN_{name}: {error.strerror}: {folder}") from error
+            words = f"{folder}: {error.strerror}{next_step(folder / 'a file')}"
+            raise SettingsError(f"RAKUTEN_{name}: {words}") from error
     folders = (settings.evidence_dir, settings.trading_db_path.parent)
     return DiskSpace(folders, min_free_mib=settings.min_free_disk_mib, grows=settings.trading_db_path)
 

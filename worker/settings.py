@@ -176,8 +176,12 @@ class WorkerSettings(BaseSettings):
     @field_validator("gateway_ca", "worker_tls_cert", "worker_tls_key")
     @classmethod
     def _check_readable(cls, value: Path | None) -> Path | None:
-        if value is not None and not value.is_file():
-            raise ValueError("names no file")
+        try:
+            there = value is None or value.is_file()
+        except OSError as error:
+            raise ValueError(f"{value} cannot be read ({error.strerror})") from error
+        if not there:
+            raise ValueError(f"there is no file {value}; put its path right, or the file there")
         return value
 
     @model_validator(mode="after")

@@ -31,8 +31,8 @@ from tests.faults.proxy import FaultyProxy, Mode
 from tests.worker.running_shop import RunningShop, running_shop
 from tests.worker.virtual import ManualClock
 from worker.failpoints import FailpointName
+from worker.journal.errors import JournalError
 from worker.journal.journal import Journal
-from worker.journal.lock import JournalError
 
 LEASE_SECONDS = 2.5
 SETTLE_SECONDS = 0.3

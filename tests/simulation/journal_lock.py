@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.simulation.loop import PROCESS, Process
-from worker.journal.lock import JournalError
+from worker.journal.errors import JournalError
 
 
 class Locks:

@@ -23,9 +23,13 @@ from typer.testing import CliRunner
 from common.exit_codes import Exit, epilog
 from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
+from tests.worker.virtual import CountedEntropy, ManualClock
 from worker.cli.app import app
+from worker.journal.journal import Journal
 
 WHY = ("--reason", "its worker died")
+WITHOUT_PRIVILEGES = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+"""What starts a program for which the modes of files count, also where root runs the tests."""
 COMMAND = str(Path(sys.executable).with_name("order-worker"))
 
 
@@ -55,9 +59,12 @@ async def call(bench: Bench, *arguments: str, **settings: str) -> tuple[int | No
     return done.exit_code, done.stdout, done.stderr
 
 
-async def call_program(bench: Bench, *arguments: str, **settings: str) -> tuple[int | None, str, str]:
-    """As `call`, in a process of its own."""
+async def call_program(
+    bench: Bench, *arguments: str, prefix: tuple[str, ...] = (), **settings: str
+) -> tuple[int | None, str, str]:
+    """As `call`, in a process of its own, which `prefix` starts."""
     process = await asyncio.create_subprocess_exec(
+        *prefix,
         COMMAND,
         *arguments,
         cwd=bench.folder,
@@ -152,7 +159,7 @@ async def test_reclaim_shows_what_comes_of_it_and_says_it_in_its_exit_code(bench
         _, output, _ = await call(bench, "reclaim", "po-8", *WHY)
         assert "request 2 ran before: done; needs_human, created: malformed intent" in output
         code, output, _ = await call(bench, "reclaim", "po-404", *WHY)
-        assert code == Exit.REFUSED
+        assert code == Exit.NOT_FOUND
         assert "TASK_NOT_FOUND" in output
 
     code, _, errors = await call(bench, "reclaim", "po-7", *WHY, "--wait", "0.1")
@@ -239,7 +246,8 @@ async def test_check_says_in_words_what_is_wrong_between_worker_and_gateway(benc
     ]
     for settings, ends, words in (
         ({}, Exit.DENIED, "does not accept the token, check RAKUTEN_WORKER_TOKEN"),
-        ({"RAKUTEN_ORDER_GATEWAY_URL": "grpc://127.0.0.1:1"}, Exit.UNREACHABLE, "gateway at 127.0.0.1:1 cannot be"),
+        ({"RAKUTEN_ORDER_GATEWAY_URL": "grpc://127.0.0.1:1"}, Exit.UNREACHABLE, "1 cannot be reached: nothing listens"),
+        ({"RAKUTEN_GATEWAY_CA": "/nowhere/ca.pem"}, Exit.USAGE, "RAKUTEN_GATEWAY_CA: there is no file /nowhere/ca.pem"),
         ({"RAKUTEN_ORDER_GATEWAY_URL": f"grpcs://{bench.target}"}, Exit.UNREACHABLE, "is TLS on at the gateway?"),
         ({"RAKUTEN_ORDER_GATEWAY_URL": bench.shop.url.replace("http", "grpc")}, Exit.UNREACHABLE, "HTTP port"),
     ):
@@ -247,6 +255,47 @@ async def test_check_says_in_words_what_is_wrong_between_worker_and_gateway(benc
         assert (code, output) == (ends, ""), errors
         assert words in errors
     assert (await call(bench, "check", RAKUTEN_ORDER_GATEWAY_URL=""))[0] == 2
+
+
+@pytest.mark.parametrize("words", [("run",), ("journal", "list"), ("reclaim", "po-1", *WHY, "--wait", "0")])
+async def test_a_journal_that_cannot_be_used_is_told_with_what_to_do(bench: Bench, words: tuple[str, ...]) -> None:
+    folder = bench.folder / "data"
+    journal = folder / "trading.db"
+    made = await Journal.open(journal, clock=ManualClock(), new_id=CountedEntropy().token)
+    await made.close()
+
+    async def told() -> tuple[int | None, str]:
+        settings = {"RAKUTEN_TRADING_DB_PATH": "data/trading.db"}
+        code, output, errors = await call_program(bench, *words, prefix=WITHOUT_PRIVILEGES, **settings)
+        assert errors.count("\n") <= 1, errors
+        return code, output + errors
+
+    journal.chmod(0)
+    code, said = await told()
+    assert (code, f"chmod u+rwX {journal}" in said) == (Exit.DATABASE, True), said
+    journal.chmod(0o400)
+    code, said = await told()
+    if words[0] == "journal":
+        assert (code, said) == (0, "no orders\n"), "reading it is enough to look"
+    else:
+        assert (code, f"the mode 0400 of {journal} does not allow it" in said) == (Exit.DATABASE, True), said
+    folder.chmod(0o600)
+    try:
+        code, said = await told()
+    finally:
+        folder.chmod(0o700)
+    assert (code, f"the mode 0600 of {folder} does not allow it" in said) == (Exit.DATABASE, True), said
+
+
+async def test_a_new_journal_is_told_and_no_folders_are_made_for_a_mistyped_one(bench: Bench) -> None:
+    async with running(bench) as worker:
+        assert worker.stderr is not None
+        line = await asyncio.wait_for(worker.stderr.readline(), 20)
+    assert f"a new, empty journal was made: {bench.folder}/trading.db" in line.decode()
+    code, _, errors = await call_program(bench, "run", RAKUTEN_TRADING_DB_PATH="mistyped/folder/trading.db")
+    assert code == Exit.USAGE
+    assert f"the folder {bench.folder}/mistyped is not there: make it, or put the path right" in errors
+    assert not (bench.folder / "mistyped").exists()
 
 
 async def test_config_shows_what_is_in_effect_but_no_secret(bench: Bench) -> None:

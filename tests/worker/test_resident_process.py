@@ -140,6 +140,7 @@ async def test_a_worker_with_no_site_to_order_on_says_so_and_looks_for_the_gatew
         await eventually(lambda: "gateway reached" in caplog.text)
         number = await bench.in_journal(lambda journal: journal.reclaims.file("po-404"))
         assert (await bench.end_of_reclaim_request(number)).note.startswith("TASK_NOT_FOUND")
+    assert "gateway reached again" not in caplog.text, "it was never reached before"
     assert "no site can order here" in caplog.text
     assert "the gateway cannot be reached, trying again" in caplog.text
     assert bench.gateway.requests("LeaseOrders") == []
@@ -153,6 +154,7 @@ async def test_a_refused_token_is_told_with_the_setting_to_look_at(
     async with bench.worker():
         await eventually(lambda: "does not accept the token" in caplog.text)
     assert "check RAKUTEN_WORKER_TOKEN (or, where that is not set, RAKUTEN_API_TOKEN); trying again in" in caplog.text
+    assert [line.count("does not accept the token") for line in caplog.messages if "not accept" in line] == [1]
 
 
 @pytest.mark.parametrize("settings", [{"sandbox_url": ""}, {"min_free_disk_mib": 10**9}], ids=["no site", "no room"])

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -30,15 +31,15 @@ from worker.cli.checkup import ask_gateway, effective_settings
 from worker.clock import SystemClock, utc_text
 from worker.gateway.port import BAD_CREDENTIALS, Refused, Unreachable
 from worker.journal.carryable import carryable_text
+from worker.journal.errors import JournalError, unusable
 from worker.journal.journal import Journal
-from worker.journal.lock import JournalError, is_in_use
+from worker.journal.lock import is_in_use
 from worker.journal.records import Order, OrderStatus, ReclaimRequest, ReclaimStatus
 from worker.main import NO_SITE, run_worker
 from worker.settings import WorkerSettings, load_settings
 from worker.telemetry.logs import configure_logging
 
 T = TypeVar("T")
-
 log = logging.getLogger(__name__)
 
 EPILOG = epilog(Exit)
@@ -86,7 +87,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def common(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """What all commands have in common."""
@@ -284,7 +285,7 @@ async def _show_progress(journal: Journal, task_id: str, seen: int) -> int:
 
 async def _reclaim_code(journal: Journal, reclaim_request: ReclaimRequest) -> Exit:
     if reclaim_request.status is ReclaimStatus.REFUSED:
-        return Exit.REFUSED
+        return Exit.NOT_FOUND if reclaim_request.names_no_task else Exit.REFUSED
     if reclaim_request.status is ReclaimStatus.INTERRUPTED:
         return Exit.INTERRUPTED
     order = await journal.orders.find(reclaim_request.task_id)
@@ -426,8 +427,8 @@ def _in_journal(settings: WorkerSettings, look: Callable[[Journal], Awaitable[T]
 
     try:
         return asyncio.run(looked())
-    except JournalError as error:
-        _fail(str(error), Exit.DATABASE)
+    except (JournalError, sqlite3.Error) as error:
+        _fail(str(unusable(settings.trading_db_path, error)), Exit.DATABASE)
 
 
 def main() -> None:

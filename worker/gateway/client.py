@@ -51,15 +51,20 @@ _CREDENTIALS = {
     grpc.StatusCode.UNAUTHENTICATED: errors_pb2.ERROR_REASON_UNAUTHENTICATED,
     grpc.StatusCode.PERMISSION_DENIED: errors_pb2.ERROR_REASON_PERMISSION_DENIED,
 }
+_NO_SUCH_NAME = "the name cannot be resolved; check RAKUTEN_ORDER_GATEWAY_URL"
 _NO_GRPC_PORT = "that is the gateway's HTTP port, or something else; gRPC has one of its own, 31110 unless set"
-# What grpc says where the two ends do not agree about TLS, and what to look at.
-_TLS_ADVICE = {
+# What grpc says where no call comes through, and what to look at.
+_ADVICE = {
     "WRONG_VERSION_NUMBER": "is TLS on at the gateway? grpcs:// asks for it, grpc:// does not",
     "CERTIFICATE_VERIFY_FAILED": "the gateway's certificate is not trusted here, see RAKUTEN_GATEWAY_CA",
     "Hostname Verification Check failed": "the gateway's certificate is for another name",
     "Socket closed": "if TLS is on at the gateway, its address begins with grpcs://",
     "http1.x server": _NO_GRPC_PORT,
     "missing selected ALPN": _NO_GRPC_PORT,
+    "Connection refused": "nothing listens there; is the gateway running? gRPC has a port of its own, 31110 unless set",
+    "lookup": _NO_SUCH_NAME,
+    "resolution": _NO_SUCH_NAME,
+    "Deadline Exceeded": "no answer in time; is the gateway running there, and is this its gRPC port?",
 }
 _Answer = TypeVar("_Answer", bound=Message)
 
@@ -265,7 +270,7 @@ def to_gateway_error(error: AioRpcError) -> GatewayError:
     detail = error_detail(error)
     if code in _UNREACHABLE or (detail is not None and detail.reason == errors_pb2.ERROR_REASON_TOO_MANY):
         said = f"{code.name}: {words}"
-        return Unreachable(next((f"{hint} ({said})" for sign, hint in _TLS_ADVICE.items() if sign in words), said))
+        return Unreachable(next((f"{hint} ({said})" for sign, hint in _ADVICE.items() if sign in words), said))
     if detail is None or detail.reason == errors_pb2.ERROR_REASON_UNSPECIFIED:
         if code in _CREDENTIALS:
             return Refused(f"{code.name}: {words}", reason=_CREDENTIALS[code])

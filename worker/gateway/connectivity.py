@@ -10,14 +10,14 @@ class Reach:
 
     def __init__(self) -> None:
         self._reached = False
-        self._was_lost = False
+        self._before = False
 
     def answered(self) -> None:
         """The gateway answered, and took the token."""
         if not self._reached:
-            log.info("gateway reached again" if self._was_lost else "gateway reached")
-        self._reached = True
+            log.info("gateway reached again" if self._before else "gateway reached")
+        self._reached = self._before = True
 
     def lost(self) -> None:
         """It did not answer, or refused the token."""
-        self._reached, self._was_lost = False, True
+        self._reached = False

@@ -62,7 +62,10 @@ async def connect_on_thread(path: Path) -> Connection:
 
 
 def make_private_file(path: Path) -> None:
-    """Make the journal's file if there is none, readable by its owner alone: it holds lease tokens."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    """Make the journal's file if there is none, readable by its owner alone: it holds lease tokens.
+
+    Its folder is made, but none above it: where that is missing too, the path is more likely to be wrong.
+    """
+    path.parent.mkdir(exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     path.chmod(0o600)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from worker.journal.connection import Connection, ConnectionFactory
-from worker.journal.lock import JournalError, JournalLock
-from worker.journal.schema import check_pages, check_version, why_unusable
+from worker.journal.errors import unusable
+from worker.journal.lock import JournalLock
+from worker.journal.schema import check_pages, check_version
 
 T = TypeVar("T")
 _PRAGMAS = ("journal_mode = PERSIST", "synchronous = FULL", "foreign_keys = ON", "busy_timeout = 10000")
@@ -32,9 +33,13 @@ class Database:
     async def open(cls, path: Path, connect: ConnectionFactory, lock: JournalLock | None) -> "Database":
         """Open the file; with the lock, look through it first and bring its schema up to date.
 
-        Raises JournalError if the file is damaged, not a journal, or of another schema; the lock is then the caller's.
+        Raises JournalError if the file cannot be opened, is damaged, not a journal, or of another schema; the lock is
+        then the caller's.
         """
-        connection = await connect(path)
+        try:
+            connection = await connect(path)
+        except sqlite3.Error as error:
+            raise unusable(path, error) from error
         try:
             for pragma in _PRAGMAS:
                 await connection.execute(f"PRAGMA {pragma}")
@@ -43,7 +48,7 @@ class Database:
             await check_version(connection, path, migrate=lock is not None)
         except sqlite3.DatabaseError as error:
             await connection.close()
-            raise JournalError(f"{path} cannot be used as a journal: {why_unusable(error)}") from error
+            raise unusable(path, error) from error
         except BaseException:
             await connection.close()
             raise

@@ -3,19 +3,26 @@ returns.
 """
 
 import asyncio
+import logging
+import sqlite3
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from worker.clock import Clock, utc_text
 from worker.journal.claims import Claims
-from worker.journal.connection import Connection, ConnectionFactory, connect_on_thread, make_private_file
+from worker.journal.connection import ConnectionFactory, connect_on_thread, make_private_file
 from worker.journal.database import Database
+from worker.journal.errors import JournalError, unusable
 from worker.journal.evidence import EvidenceIndex
-from worker.journal.lock import JournalError, JournalLock
+from worker.journal.lock import JournalLock
 from worker.journal.orders import Orders
 from worker.journal.reclaims import Reclaims
 from worker.journal.reports import Reports
+from worker.journal.rows import journal_id
 from worker.journal.stats import Stats, count
+
+log = logging.getLogger(__name__)
 
 
 class Journal:
@@ -40,25 +47,26 @@ class Journal:
         connect: ConnectionFactory = connect_on_thread,
         take_lock: Callable[[Path], JournalLock] = JournalLock,
     ) -> "Journal":
-        """Lock, make or migrate, and open the journal. Raises JournalError if another process has it."""
-        make_private_file(path)
-        lock = take_lock(path)
-        try:
-            database = await Database.open(path, connect, lock)
-        except BaseException:
-            lock.release()
-            raise
+        """Lock, make or migrate, and open the journal.
+
+        Raises JournalError if another process has it, or it cannot be opened or written.
+        """
         made = new_id()
-
-        async def name(connection: Connection) -> str:
-            await connection.execute(
-                "INSERT INTO journal (singleton, journal_id, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING",
-                (made, utc_text(clock.now())),
-            )
-            row = await (await connection.execute("SELECT journal_id FROM journal")).fetchone()
-            return made if row is None else str(row["journal_id"])
-
-        return cls(database, clock, await database.write(name))
+        async with AsyncExitStack() as undo:
+            try:
+                make_private_file(path)
+                lock = take_lock(path)
+                undo.callback(lock.release)
+                database = await Database.open(path, connect, lock)
+                undo.push_async_callback(database.close)
+                name = await database.write(lambda connection: journal_id(connection, made, utc_text(clock.now())))
+            except (OSError, sqlite3.Error) as error:
+                raise unusable(path, error) from error
+            undo.pop_all()
+        if name == made:
+            place = await asyncio.to_thread(path.absolute)
+            log.warning("a new, empty journal was made: %s; if there is one already, put its path right", place)
+        return cls(database, clock, name)
 
     @classmethod
     async def open_beside(
@@ -69,7 +77,11 @@ class Journal:
         To read it, and to file requests in `reclaims`. Raises JournalError.
         """
         place = await asyncio.to_thread(path.absolute)
-        if not await asyncio.to_thread(place.is_file):
+        try:
+            found = await asyncio.to_thread(place.is_file)
+        except OSError as error:
+            raise unusable(path, error) from error
+        if not found:
             raise JournalError(
                 f"there is no journal at {place}; is this the worker's folder, and are these its settings "
                 "(RAKUTEN_TRADING_DB_PATH)? A worker makes its journal when it starts for the first time"

@@ -14,14 +14,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from worker.journal.errors import JournalError, unusable
+
 LOCK_ATTEMPTS = 4
 BETWEEN_ATTEMPTS = 0.05
 
 log = logging.getLogger(__name__)
-
-
-class JournalError(Exception):
-    """The journal cannot be used. The message is one line for a person."""
 
 
 class JournalLock:
@@ -81,7 +79,10 @@ def lock_path(journal_path: Path) -> Path:
 
 
 def is_in_use(journal_path: Path) -> bool:
-    """True if a worker process holds the journal now. Not for a process that has a transaction open on it."""
+    """True if a worker process holds the journal now. Not for a process that has a transaction open on it.
+
+    Raises JournalError if this process may not look.
+    """
     paths = [lock_path(journal_path)]
     if sys.platform == "linux":
         paths.append(journal_path)
@@ -93,6 +94,8 @@ def _is_locked(path: Path) -> bool:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise unusable(path, error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:

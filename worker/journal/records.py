@@ -211,6 +211,11 @@ class ReclaimRequest:
             reason=row["reason"],
         )
 
+    @property
+    def names_no_task(self) -> bool:
+        """True if the gateway refused it because it knows no such task."""
+        return self.status is ReclaimStatus.REFUSED and self.note.startswith("TASK_NOT_FOUND:")
+
 
 def _moment(text: str | None) -> datetime | None:
     return None if text is None else from_utc_text(text)

@@ -13,6 +13,15 @@ async def first_row(connection: Connection, sql: str, parameters: Iterable[Any])
     return await (await connection.execute(sql, parameters)).fetchone()
 
 
+async def journal_id(connection: Connection, made: str, now: str) -> str:
+    """Return the journal's name: the one that it has, else `made`, which it has from then on."""
+    await connection.execute(
+        "INSERT INTO journal (singleton, journal_id, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", (made, now)
+    )
+    row = await first_row(connection, "SELECT journal_id FROM journal", ())
+    return made if row is None else str(row["journal_id"])
+
+
 async def find_order(connection: Connection, task_id: str) -> Order | None:
     """What is known of a task; None if it is not."""
     row = await first_row(connection, "SELECT * FROM orders WHERE task_id = ?", (task_id,))

@@ -5,14 +5,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from worker.journal.connection import Connection
-from worker.journal.lock import JournalError
+from worker.journal.errors import JournalError, damaged
 
 MIGRATIONS = files("worker.journal") / "migrations"
-_DAMAGED = (
-    "it is damaged, or another kind of file. A journal is the authority on what was ordered: keep it, look at every "
-    "open task on the site, and only then start with a new one (docs/runbook.md)"
-)
-_PRIMARY_CODE = 0xFF
 
 
 async def check_pages(connection: Connection, path: Path) -> None:
@@ -22,7 +17,7 @@ async def check_pages(connection: Connection, path: Path) -> None:
     """
     row = await (await connection.execute("PRAGMA quick_check(1)")).fetchone()
     if row is None or row[0] != "ok":
-        raise JournalError(f"{path} cannot be used as a journal: {_DAMAGED}")
+        raise damaged(path)
 
 
 async def check_version(connection: Connection, path: Path, *, migrate: bool) -> None:
@@ -44,9 +39,3 @@ async def check_version(connection: Connection, path: Path, *, migrate: bool) ->
             )
         except sqlite3.Error as error:
             raise JournalError(f"{path}: migration {migration.name} failed: {error}") from error
-
-
-def why_unusable(error: sqlite3.DatabaseError) -> str:
-    """Return what a failure of SQLite means for the file, in words for a person."""
-    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
-    return _DAMAGED if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else str(error)

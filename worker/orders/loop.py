@@ -165,11 +165,7 @@ class OrderLoop:
         await self._pause(delay)
 
     async def _wait_after_refusal(self, refusal: Refused) -> None:
-        words = (
-            f"the gateway does not accept the token, {BAD_CREDENTIALS}"
-            if refusal.is_credentials
-            else "the gateway refused"
-        )
+        words = BAD_CREDENTIALS if refusal.is_credentials else "the gateway refused"
         log.error("%s; trying again in %.0f s (%s): %s", words, CREDENTIALS_DELAY, refusal.reason_name, refusal)
         await self._pause(CREDENTIALS_DELAY)
 

@@ -19,8 +19,9 @@ from tests.worker.virtual import CountedEntropy, ManualClock
 from worker.gateway.wire import leased_task
 from worker.journal.claims import AlreadyRecordedError
 from worker.journal.database import Connection
+from worker.journal.errors import JournalError
 from worker.journal.journal import Journal
-from worker.journal.lock import JournalError, is_in_use
+from worker.journal.lock import is_in_use
 from worker.journal.records import EvidenceFile, JournalEntry, OrderStatus, Outcome, ReclaimStatus
 from worker.orders.state import OrderState
 
