@@ -41,7 +41,7 @@ mutants: $(ready) ## Take out one safeguard after the other; the simulation must
 kill: $(ready) ## Kill and restart the real processes ROUNDS=300 times while the shop counts
 	@$(VENV)/bin/python -m tests.faults --rounds $(or $(ROUNDS),300) --seed $(or $(SEED),1)
 
-soak: $(ready) ## Besiege the real processes under load for MINUTES=10
+soak: $(ready) ## Chaos test of the real processes under load for MINUTES=10
 	@$(VENV)/bin/python -m tests.faults --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1)
 
 fuzz: $(ready) ## Fuzz what reads intents and shop pages for SECONDS=60 (TARGET=intent or pages)

@@ -3,7 +3,7 @@
 isort:skip_file
 The order catalogue: which orders the site itself shows for the account, and where they differ from our tasks.
 
-The conversation. The gateway files account queries by itself, every interval and on demand (Discover), keeps what
+The conversation. The gateway files account queries itself, every interval and on demand (Discover), keeps what
 they show as one row an order, and compares the rows with the tasks by the site's order number. It reads only the
 normalised fields of the results. A window that was not fully covered never proves that an order is absent.
 """

@@ -4,7 +4,7 @@ isort:skip_file
 Operations, for the person in charge: see what is stuck, decide, read the history.
 
 The conversation. Something alerts; the person lists what needs a decision, reads the one sentence that says whether
-an order is impossible, possible or certain, looks at the evidence on the worker's disk or at the site, and acts:
+an order is impossible, possible or certain, checks the evidence on the worker's disk or the site, and acts:
 
   stale        reclaim (on the worker's machine), requeue, resolve
   needs_human  resolve; requeue, while an order is impossible

@@ -9,7 +9,7 @@ callback. A worker elsewhere takes the task (order_leases.proto), buys, and repo
 worker says and interprets none of it.
 
   submit ──> queued ──lease──> leased ──first report──> running ──terminal report──> succeeded | failed | needs_human
-                │                 └───────── lease expires ──────┴──> stale   (never back to queued by itself)
+                │                 └───────── lease expires ──────┴──> stale   (never queued again automatically)
                 └──cancel (never leased) ──> failed
 
 A stale task needs a person: nobody knows whether the order was placed. `placement` says what is known.
@@ -98,7 +98,7 @@ class _OrderStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OrderState
     ORDER_STATE_ORDERED: _OrderState.ValueType  # 3
     """The order was placed."""
     ORDER_STATE_AWAITING_PAYMENT: _OrderState.ValueType  # 4
-    """The order was placed and waits for a payment by hand, for example in a convenience store."""
+    """The order was placed and waits for a payment by a person, for example in a convenience store."""
     ORDER_STATE_PAID: _OrderState.ValueType  # 5
     """Paid."""
     ORDER_STATE_SHIPPED: _OrderState.ValueType  # 6
@@ -120,7 +120,7 @@ ORDER_STATE_IN_CART: OrderState.ValueType  # 2
 ORDER_STATE_ORDERED: OrderState.ValueType  # 3
 """The order was placed."""
 ORDER_STATE_AWAITING_PAYMENT: OrderState.ValueType  # 4
-"""The order was placed and waits for a payment by hand, for example in a convenience store."""
+"""The order was placed and waits for a payment by a person, for example in a convenience store."""
 ORDER_STATE_PAID: OrderState.ValueType  # 5
 """Paid."""
 ORDER_STATE_SHIPPED: OrderState.ValueType  # 6

@@ -9,7 +9,7 @@ callback. A worker elsewhere takes the task (order_leases.proto), buys, and repo
 worker says and interprets none of it.
 
   submit ──> queued ──lease──> leased ──first report──> running ──terminal report──> succeeded | failed | needs_human
-                │                 └───────── lease expires ──────┴──> stale   (never back to queued by itself)
+                │                 └───────── lease expires ──────┴──> stale   (never queued again automatically)
                 └──cancel (never leased) ──> failed
 
 A stale task needs a person: nobody knows whether the order was placed. `placement` says what is known.
