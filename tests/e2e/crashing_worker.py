@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from worker.cli.app import stop_on_signals
+from worker.cli.signals import stop_on_signals
 from worker.failpoints import FailpointName
 from worker.main import run_worker
 from worker.settings import load_settings

@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.cli import main as gateway_main
 from gateway.store.sqlite.writer import GroupWriter
-from worker.cli.app import stop_on_signals
+from worker.cli.signals import stop_on_signals
 from worker.failpoints import FailpointName
 from worker.main import run_worker
 from worker.settings import load_settings

@@ -16,6 +16,7 @@ import gateway.cli
 import gateway.cli.output
 import gateway.logs
 import worker.cli.app
+import worker.cli.output
 from common.exit_codes import CommandError, Exit
 from common.logs import JsonFormatter, TextFormatter
 from common.program import Program
@@ -103,7 +104,7 @@ def test_what_an_exception_says_cannot_look_like_a_line(form: str) -> None:
 PRINTERS: dict[str, Callable[[Any], None]] = {
     "order-gateway --json": gateway.cli.output.print_json,
     "order-gateway, a line each": gateway.cli.output.print_json_line,
-    "order-worker --json": worker.cli.app._print_json,
+    "order-worker --json": worker.cli.output.print_json,
 }
 
 

@@ -14,9 +14,9 @@ from gateway.cli.client import connected
 from tests.worker.conftest import make_settings
 from tests.worker.recording_proxy import RecordingProxy
 from tests.worker.running_shop import RunningShop, running_shop
+from worker.composition import open_scraper
 from worker.gateway.client import GatewayClient, open_channel
 from worker.gateway.port import Unreachable
-from worker.main import _open_scraper
 
 REPOSITORY = Path(__file__).parents[2]
 CLIENTS = {"AsyncClient", "Client", "AsyncHTTPTransport", "HTTPTransport", "get", "post", "request", "stream"}
@@ -44,7 +44,7 @@ async def proxy(shop: RunningShop, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 async def test_the_scraper_is_asked_itself(shop: RunningShop, proxy: RecordingProxy, tmp_path: Path) -> None:
     settings = make_settings(tmp_path, scraper_base_url=shop.url, scraper_token="sandbox-token")
     async with AsyncExitStack() as stack:
-        scraper = await _open_scraper(settings, stack)
+        scraper = await open_scraper(settings, stack)
         assert await scraper.first_variant_in_stock(shop.item_url("tshirt-basic")) == "white-m"
     assert proxy.connections == []
 

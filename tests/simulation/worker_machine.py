@@ -209,7 +209,7 @@ class WorkerMachine:
             journal_id=journal.journal_id,
             token="secret",
         )
-        outbox = Outbox(journal, gateway, clock, self._entropy, "worker")
+        outbox = Outbox(journal.reports, gateway, clock, self._entropy, "worker")
         parts = Parts(
             journal=journal,
             evidence=SimEvidence(self.evidence_dir, process, self.disk, partial(self._watch.written_over, self.name)),

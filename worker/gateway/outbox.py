@@ -17,8 +17,8 @@ from worker.gateway.backoff import Backoff
 from worker.gateway.port import BAD_CREDENTIALS, OrderLeases, Refused, Unreachable
 from worker.gateway.wire import report_to_wire
 from worker.journal.carryable import FACTS, reduced
-from worker.journal.journal import Journal
 from worker.journal.records import Outcome, Report
+from worker.journal.reports import Reports
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ NOT_TAKEN = (
 class Outbox:
     """The delivery of reports. `start` takes up what is left from before; `deliver` what was just written."""
 
-    def __init__(self, journal: Journal, gateway: OrderLeases, clock: Clock, entropy: Entropy, worker_id: str) -> None:
-        self._journal = journal
+    def __init__(self, reports: Reports, gateway: OrderLeases, clock: Clock, entropy: Entropy, worker_id: str) -> None:
+        self._reports = reports
         self._gateway = gateway
         self._clock = clock
         self._entropy = entropy
@@ -53,7 +53,7 @@ class Outbox:
 
     async def start(self) -> None:
         """Takes up every report that is still waiting, for example from before a restart; returns at once."""
-        for task_id in await self._journal.reports.waiting_tasks():
+        for task_id in await self._reports.waiting_tasks():
             self._start(task_id)
 
     async def deliver(self, task_id: str, *, patience: float) -> bool:
@@ -88,7 +88,7 @@ class Outbox:
             while True:
                 try:
                     more.clear()
-                    report = await self._journal.reports.next(task_id)
+                    report = await self._reports.next(task_id)
                     if report is not None:
                         await self._deliver_one(report, backoff)
                     elif not more.is_set():
@@ -141,7 +141,7 @@ class Outbox:
             await self._clock.sleep(delay)
 
     async def _settle(self, report: Report, outcome: Outcome, answer: str) -> None:
-        await self._journal.reports.acknowledge(report.sequence, outcome, answer)
+        await self._reports.acknowledge(report.sequence, outcome, answer)
 
 
 def _without_what_is_refused(report: Report, refused: Report, refusal: Refused) -> Report | None:

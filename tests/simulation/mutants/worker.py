@@ -258,7 +258,7 @@ def a_report_is_sent_once(stack: ExitStack) -> None:
     async def mutated(self: Outbox, report: Any, _backoff: Any) -> None:
         with suppress(Unreachable, Refused):
             await self._gateway.report(report_to_wire(report, self._worker_id))
-        await self._journal.reports.acknowledge(report.sequence, Outcome.ACCEPTED, "")
+        await self._reports.acknowledge(report.sequence, Outcome.ACCEPTED, "")
 
     replaced(stack, Outbox, "_deliver_one", mutated)
 

@@ -62,7 +62,7 @@ async def journal(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Journal]:
 
 @pytest.fixture
 async def outbox(journal: Journal, reports: Reports, clock: ManualClock) -> AsyncIterator[Outbox]:
-    outbox = Outbox(journal, reports, clock, CountedEntropy(), "worker-1")  # type: ignore[arg-type]
+    outbox = Outbox(journal.reports, reports, clock, CountedEntropy(), "worker-1")  # type: ignore[arg-type]
     yield outbox
     await outbox.close()
 
@@ -209,7 +209,7 @@ async def test_an_answer_that_is_not_the_gateways_own_drops_no_report(
         open_channel(make_settings(tmp_path, order_gateway_url=f"grpc://{target}")) as channel,
     ):
         client = GatewayClient(channel, worker_id="w", session_id="s" * 16, journal_id=journal.journal_id, token="t")
-        outbox = Outbox(journal, client, clock, CountedEntropy(), "worker-1")
+        outbox = Outbox(journal.reports, client, clock, CountedEntropy(), "worker-1")
         assert not await outbox.deliver("po-1", patience=0.5)
         assert await outcomes(journal, "po-1") == [None]
         await clock.advance(1)

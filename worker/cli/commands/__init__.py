@@ -1,0 +1,1 @@
+"""The commands of `order-worker`, a module for each."""
