@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from gateway.domain.instant import Instant, utc_text
+from gateway.store import clock_anchor, history, leases
+from gateway.store.clock_anchor import ClockAnchor
 from gateway.store.port import ReadTransaction, Transaction
 
 _BOOT_ID_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -67,13 +69,8 @@ class ServiceClock:
 
     def save(self, tx: Transaction, now: Instant) -> None:
         """Write down where the clock stands, so that the next process goes on from here."""
-        tx.change(
-            "clock_anchor_set",
-            boot_id=self._machine.boot_id,
-            boot_us=now.elapsed_us - self._base_us,
-            elapsed_us=now.elapsed_us,
-            utc=now.utc,
-        )
+        boot_us = now.elapsed_us - self._base_us
+        clock_anchor.write(tx, ClockAnchor(self._machine.boot_id, boot_us, now.elapsed_us, now.utc))
 
 
 def load_clock(tx: ReadTransaction, machine: SystemTime) -> ServiceClock:
@@ -83,13 +80,12 @@ def load_clock(tx: ReadTransaction, machine: SystemTime) -> ServiceClock:
     earlier than anything that an open lease has seen, its permit's end included: an age is never negative, and a
     permit never becomes longer.
     """
-    anchor = tx.one("clock_anchor_get")
-    last = tx.one("event_last")
-    last_utc = "" if last is None else last["occurred_at"]
+    anchor = clock_anchor.find(tx)
+    last = history.last(tx)
+    last_utc = "" if last is None else last.occurred_at
     if anchor is None:
         return ServiceClock(machine, machine.boot_id, machine.boot_us(), 0, last_utc)
-    elapsed_us = anchor["elapsed_us"]
-    if anchor["boot_id"] != machine.boot_id:
-        seen = tx.one("leases_open_latest")
-        elapsed_us = max(elapsed_us, 0 if seen is None else seen["latest_us"])
-    return ServiceClock(machine, anchor["boot_id"], anchor["boot_us"], elapsed_us, max(anchor["utc"], last_utc))
+    elapsed_us = anchor.elapsed_us
+    if anchor.boot_id != machine.boot_id:
+        elapsed_us = max(elapsed_us, leases.latest_of_open_us(tx))
+    return ServiceClock(machine, anchor.boot_id, anchor.boot_us, elapsed_us, max(anchor.utc, last_utc))

@@ -6,9 +6,7 @@ reasons, and the names of workers, of which the most recent ones are shown.
 """
 
 import asyncio
-import json
 import time
-from collections import Counter as Tally
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -23,8 +21,9 @@ from gateway.domain.health import ProblemKind
 from gateway.domain.instant import MICROSECONDS, Instant
 from gateway.domain.models import AlertKind, Health
 from gateway.domain.states import TaskStatus
+from gateway.store import figures, history, pauses, tasks
+from gateway.store import workers as worker_rows
 from gateway.store.port import ReadTransaction, Store
-from gateway.store.rows import all_pauses
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 MAX_WORKERS: Final = 100
@@ -135,25 +134,22 @@ class Metrics:
     def _look(self, tx: ReadTransaction, now: Instant) -> _Look:
         after = self._seen_event
         last = min(_last_event(tx, now), after + MAX_EVENTS_A_LOOK)
-        refusals: Tally[tuple[str, str]] = Tally()
-        for row in tx.all("metrics_refusals", after=after, last=last):
-            refusals[row["kind"], json.loads(row["details_json"]).get("refusal", "")] += 1
-        oldest = tx.all("tasks_queued_oldest", count=1)
-        waiting_us = now.elapsed_us - (oldest[0]["queued_us"] or 0) if oldest else 0
+        oldest = tasks.oldest_in_queue(tx, 1)
+        waiting_us = now.elapsed_us - oldest[0].queued_us if oldest else 0
         return _Look(
-            tasks=_counts(tx, "metrics_tasks", "status"),
-            queries=_counts(tx, "metrics_queries", "status"),
-            callbacks=_counts(tx, "metrics_callbacks", "status"),
-            alerts=_counts(tx, "metrics_alerts", "kind"),
+            tasks=figures.tasks_by_status(tx),
+            queries=figures.queries_by_status(tx),
+            callbacks=figures.callbacks_by_status(tx),
+            alerts=figures.standing_alerts_by_kind(tx),
             queue_age=waiting_us / MICROSECONDS,
             workers={
-                row["worker_id"]: max(0, now.elapsed_us - row["last_seen_us"]) / MICROSECONDS
-                for row in tx.all("metrics_workers", count=MAX_WORKERS)
+                worker.worker_id: max(0, now.elapsed_us - worker.last_seen_us) / MICROSECONDS
+                for worker in worker_rows.most_recent(tx, MAX_WORKERS)
             },
-            pauses=len(all_pauses(tx)),
+            pauses=len(pauses.standing(tx)),
             last_event=last,
-            events=_counts(tx, "metrics_events", "kind", after=after, last=last),
-            refusals=refusals,
+            events=figures.events_by_kind(tx, after, last),
+            refusals=figures.refusals(tx, after, last),
         )
 
     def _show(self, look: _Look) -> None:
@@ -178,9 +174,4 @@ class Metrics:
 
 
 def _last_event(tx: ReadTransaction, _now: Instant) -> int:
-    newest = tx.one("event_last")
-    return 0 if newest is None else int(newest["sequence"])
-
-
-def _counts(tx: ReadTransaction, name: str, column: str, **parameters: int) -> dict[str, int]:
-    return {row[column]: row["count"] for row in tx.all(name, **parameters)}
+    return history.last_sequence(tx)

@@ -13,9 +13,9 @@ from typing import Any, Final
 from gateway.domain.callbacks import Callback, Delivery, DueCallback
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.json_writing import JsonText, dump
-from gateway.domain.models import AlertKind
-from gateway.orders.history import GATEWAY, clear_alert, raise_alert, record_general
-from gateway.store import callbacks
+from gateway.domain.models import GATEWAY, AlertKind
+from gateway.orders.history import record_general
+from gateway.store import alerts, callbacks
 from gateway.store.port import ReadTransaction, Transaction
 
 FIRST_DELAY: Final = timedelta(seconds=5)
@@ -48,7 +48,7 @@ def next_due(tx: ReadTransaction, now: Instant, endpoint: str) -> Delivery | Non
 def delivered(tx: Transaction, now: Instant, callback_id: str, result: str) -> None:
     """Note that the receiver has taken a callback."""
     callbacks.mark_delivered(tx, callback_id, result)
-    clear_alert(tx, now, AlertKind.CALLBACK_GIVEN_UP, callback_id)
+    alerts.clear(tx, now, AlertKind.CALLBACK_GIVEN_UP, callback_id)
 
 
 def reschedule(tx: Transaction, now: Instant, callback_id: str, result: str, jitter: float) -> bool:
@@ -78,7 +78,7 @@ def _give_up(tx: Transaction, now: Instant, callback: Callback, result: str, whe
         return False
     record_general(tx, now, "callback_given_up", GATEWAY, subject=subject, reason=result, callback_id=callback_id)
     about = f"of task {callback.task_id} " if callback.task_id else ""
-    raise_alert(
+    alerts.raise_once(
         tx, now, AlertKind.CALLBACK_GIVEN_UP, callback_id,
         f"callback {callback_id} ({callback.type}) {about}to {callback.endpoint} was given up {when}: {result}",
     )  # fmt: skip

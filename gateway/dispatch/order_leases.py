@@ -6,8 +6,8 @@ from typing import TypeAlias
 from gateway.dispatch.dispatcher import Dispatcher
 from gateway.domain.instant import Instant
 from gateway.domain.models import Actor, Lease, LeaseRequest, Policy
-from gateway.orders.history import QUEUE
 from gateway.orders.lease import open_lease, take_next, undo_lease
+from gateway.orders.topics import QUEUE
 from gateway.store.port import Transaction
 
 OrderDispatcher: TypeAlias = Dispatcher[LeaseRequest, Lease]

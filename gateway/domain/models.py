@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
+from typing import Final
 
 from gateway.domain.health import Problem
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
@@ -44,6 +45,11 @@ class AlertKind(StrEnum):
     CALLBACK_GIVEN_UP = "callback_given_up"
     FAILED_IN_DOUBT = "failed_in_doubt"
 
+    @property
+    def is_about_tasks(self) -> bool:
+        """Whether its subject is a task, or an order number that tasks share."""
+        return self not in (AlertKind.WORKER_OFFLINE, AlertKind.CALLBACK_GIVEN_UP)
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -71,6 +77,22 @@ class Actor:
 
     identity: str
     worker_id: str | None = None
+
+
+GATEWAY: Final = Actor("gateway")
+"""The actor of what the gateway does by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderNumber:
+    """An order number of a site."""
+
+    site: str
+    site_order_id: str
+
+    def __str__(self) -> str:
+        """Return what people read where it is the subject of an alert."""
+        return f"{self.site}/{self.site_order_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +135,9 @@ class Report:
 class Task:
     """A task as stored. `row` orders tasks by submission; `intent_digest` stands for an intent that was dropped.
 
-    `order_known`: a worker told of an order. `resolved_at`: when a person last stated how it ended; `order_stated`:
-    that statement says that there is an order.
+    `slot`: which one it occupies while it is active. `queued_us`: when it last came into the queue, by the service
+    clock. `order_known`: a worker told of an order. `resolved_at`: when a person last stated how it ended;
+    `order_stated`: that statement says that there is an order.
     """
 
     row: int
@@ -124,10 +147,12 @@ class Task:
     callback_url: str | None
     traceparent: str
     status: TaskStatus
+    slot: str | None
     lease_owner: str | None
     lease_expires_at: str | None
     lease_deadline_us: int | None
     lease_count: int
+    queued_us: int | None
     latest_state: OrderState | None
     latest_lease: int
     latest_sequence: int
@@ -190,7 +215,7 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """A lease as stored, with its permit."""
+    """A lease as stored, with its permit and the look at the site that was last shown to get one."""
 
     task_id: str
     lease_number: int
@@ -204,6 +229,7 @@ class LeaseRecord:
     ended_us: int | None
     permitted_at: str | None
     permit_expires_us: int | None
+    verification: "Verification | None"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class Event(StrEnum):
     WITHDRAW = "withdraw"
     CANCEL = "cancel"
     RESOLVE = "resolve"
+    RESTORE = "restore"
 
 
 _S = TaskStatus
@@ -41,7 +42,7 @@ TRANSITIONS: Final[Mapping[tuple[Event, TaskStatus | None], frozenset[TaskStatus
         (Event.SUBMIT, None): frozenset({_S.QUEUED}),
         (Event.LEASE, _S.QUEUED): frozenset({_S.LEASED}),
         (Event.UNDO, _S.LEASED): frozenset({_S.QUEUED}),
-        (Event.ACKNOWLEDGE, _S.LEASED): frozenset({_S.LEASED}),
+        **{(Event.ACKNOWLEDGE, status): frozenset({status}) for status in ACTIVE},
         **{(Event.RENEW, status): frozenset({status}) for status in ACTIVE},
         **{(Event.REPORT, status): frozenset({_S.RUNNING}) for status in ACTIVE},
         **{(Event.FINISH, status): ENDED for status in ACTIVE},
@@ -56,15 +57,18 @@ TRANSITIONS: Final[Mapping[tuple[Event, TaskStatus | None], frozenset[TaskStatus
             (Event.RESOLVE, status): frozenset({_S.SUCCEEDED, _S.FAILED})
             for status in (_S.STALE, _S.NEEDS_HUMAN, _S.FAILED, _S.SUCCEEDED)
         },
+        **{
+            (Event.RESTORE, status): frozenset({_S.STALE})
+            for status in (_S.QUEUED, _S.LEASED, _S.RUNNING, _S.STALE, _S.NEEDS_HUMAN)
+        },
     }
 )
 """(event, status before; None: no task yet) gives the statuses it may lead to."""
 
-_ASKED_FOR: Final = tuple(
-    event
-    for event in Event
-    if event not in (Event.SUBMIT, Event.UNDO, Event.ACKNOWLEDGE, Event.FINISH, Event.REPORT_AFTER_END, Event.EXPIRE)
-)
+_BY_THEMSELVES: Final = (
+    Event.SUBMIT, Event.UNDO, Event.ACKNOWLEDGE, Event.FINISH, Event.REPORT_AFTER_END, Event.EXPIRE, Event.RESTORE,
+)  # fmt: skip
+_ASKED_FOR: Final = tuple(event for event in Event if event not in _BY_THEMSELVES)
 """Events that somebody can ask for under their own name."""
 
 
@@ -77,12 +81,17 @@ def allows(event: Event, task: Task) -> bool:
             return task.lease_count == 0
         case Event.WITHDRAW:
             return task.lease_count > 0
-        case Event.REQUEUE:
-            return task.status is TaskStatus.STALE or task.placement is Placement.IMPOSSIBLE
+        case Event.REQUEUE | Event.RESTORE:
+            return task.status is not TaskStatus.NEEDS_HUMAN or task.placement is Placement.IMPOSSIBLE
         case Event.RESOLVE:
             return task.status is not TaskStatus.SUCCEEDED or task.resolved_at is not None
         case _:
             return True
+
+
+def leads_to(event: Event, task: Task, to: TaskStatus) -> bool:
+    """Tell whether the table lets `event` bring the task, as it stands, into this status."""
+    return allows(event, task) and to in TRANSITIONS[event, task.status]
 
 
 def allowed(task: Task) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ others tell of something that has happened: they stand until a person has answer
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from gateway.domain.instant import Instant, microseconds
@@ -14,9 +15,11 @@ from gateway.domain.models import Actor, AlertKind, Policy
 from gateway.domain.operations import Alert, AlertPage
 from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import TaskStatus
-from gateway.orders.history import clear_alert, raise_alert, record_general
+from gateway.orders.history import record_general
 from gateway.orders.read import waiting_too_long
-from gateway.store.port import ReadTransaction, Row, Transaction
+from gateway.store import alerts, tasks, workers
+from gateway.store.port import ReadTransaction, Transaction
+from gateway.store.workers import WorkerRecord
 
 _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
     AlertKind.WORKER_OFFLINE: "it clears itself when the worker is back or forgotten",
@@ -34,17 +37,17 @@ def watch_queue(tx: Transaction, now: Instant, policy: Policy) -> int:
     Of a long queue only the oldest tasks alert, or one stuck worker would raise thousands of alerts.
     """
     late = {task.task_id: task for task in waiting_too_long(tx, now, policy)}
-    standing = _standing(tx, AlertKind.TASK_UNCLAIMED)
+    standing = alerts.standing_subjects(tx, AlertKind.TASK_UNCLAIMED)
     fresh = late.keys() - standing
     for task_id in sorted(fresh):
-        raise_alert(
+        alerts.raise_once(
             tx, now, AlertKind.TASK_UNCLAIMED, task_id,
             f"task {task_id} of {late[task_id].site} has waited for more than "
             f"{policy.task_unclaimed_after.total_seconds():.0f} s and no worker has taken it",
         )  # fmt: skip
     gone = {task_id for task_id in standing - late.keys() if not _still_waits(tx, now, policy, task_id)}
     for task_id in gone:
-        clear_alert(tx, now, AlertKind.TASK_UNCLAIMED, task_id)
+        alerts.clear(tx, now, AlertKind.TASK_UNCLAIMED, task_id)
     return len(fresh) + len(gone)
 
 
@@ -65,34 +68,34 @@ class WorkerWatch:
         if self._started_us is None:
             self._started_us = now.elapsed_us
         limit_us = microseconds(policy.worker_offline_after)
-        standing = _standing(tx, AlertKind.WORKER_OFFLINE)
+        standing = alerts.standing_subjects(tx, AlertKind.WORKER_OFFLINE)
         changes = 0
         known: set[str] = set()
-        for row in tx.all("workers_all"):
-            worker_id: str = row["worker_id"]
+        for worker in workers.everyone(tx):
+            worker_id = worker.worker_id
             known.add(worker_id)
-            offline = now.elapsed_us - max(row["last_seen_us"], self._started_us) > limit_us
+            offline = now.elapsed_us - max(worker.last_seen_us, self._started_us) > limit_us
             if worker_id not in standing:
                 if offline:
-                    self._raise(tx, now, policy, worker_id, row["last_seen_at"])
+                    self._raise(tx, now, policy, worker)
                     changes += 1
                 continue
-            if offline or now.elapsed_us - row["last_seen_us"] > limit_us:
+            if offline or now.elapsed_us - worker.last_seen_us > limit_us:
                 self._back_since_us.pop(worker_id, None)
             elif now.elapsed_us - self._back_since_us.setdefault(worker_id, now.elapsed_us) >= limit_us:
-                clear_alert(tx, now, AlertKind.WORKER_OFFLINE, worker_id)
+                alerts.clear(tx, now, AlertKind.WORKER_OFFLINE, worker_id)
                 self._back_since_us.pop(worker_id)
                 changes += 1
         for worker_id in standing - known:
-            clear_alert(tx, now, AlertKind.WORKER_OFFLINE, worker_id)
+            alerts.clear(tx, now, AlertKind.WORKER_OFFLINE, worker_id)
             changes += 1
         return changes
 
-    def _raise(self, tx: Transaction, now: Instant, policy: Policy, worker_id: str, last_seen_at: str) -> None:
-        raise_alert(
-            tx, now, AlertKind.WORKER_OFFLINE, worker_id,
-            f"worker {worker_id} has not been heard of for {policy.worker_offline_after.total_seconds():.0f} s, "
-            f"last at {last_seen_at}",
+    def _raise(self, tx: Transaction, now: Instant, policy: Policy, worker: WorkerRecord) -> None:
+        alerts.raise_once(
+            tx, now, AlertKind.WORKER_OFFLINE, worker.worker_id,
+            f"worker {worker.worker_id} has not been heard of for {policy.worker_offline_after.total_seconds():.0f} s, "
+            f"last at {worker.last_seen_at}",
         )  # fmt: skip
 
 
@@ -100,24 +103,18 @@ def list_alerts(
     tx: ReadTransaction, _now: Instant, kind: AlertKind | None, cleared_too: bool, below: int | None, count: int
 ) -> AlertPage:
     """Return up to `count` alerts with numbers smaller than `below` (None: from the newest), newest first."""
-    rows = tx.all(
-        "alerts_newest",
-        below=_ABOVE_ALL if below is None else below,
-        kind=kind or "",
-        cleared_too=int(cleared_too),
-        count=count + 1,
-    )
-    alerts = tuple(alert_from(row) for row in rows[:count])
-    return AlertPage(alerts, alerts[-1].alert_id if len(rows) > count else None)
+    end = _ABOVE_ALL if below is None else below
+    found = alerts.newest(tx, kind, cleared_too=cleared_too, below=end, count=count + 1)
+    shown = tuple(found[:count])
+    return AlertPage(shown, shown[-1].alert_id if len(found) > count else None)
 
 
 def answer_alert(tx: Transaction, now: Instant, alert_id: int, reason: str, actor: Actor) -> Alert | Refusal:
     """Clear an alert of something that has happened, because a person has dealt with it. A repeat changes nothing."""
-    row = tx.one("alert_get", alert_id=alert_id)
-    if row is None:
+    alert = alerts.find(tx, alert_id)
+    if alert is None:
         why = f"there is no alert {alert_id}"
         return Refusal(Reason.INVALID_FIELD, f"alert_id: {why}", violations=(Violation("alert_id", why),))
-    alert = alert_from(row)
     if alert.cleared_at is not None:
         return alert
     if alert.kind in _ENDS_BY_ITSELF:
@@ -129,29 +126,13 @@ def answer_alert(tx: Transaction, now: Instant, alert_id: int, reason: str, acto
         tx, now, "clear_alert", actor,
         subject=alert.subject, reason=reason, alert_id=alert_id, alert_kind=alert.kind.value,
     )  # fmt: skip
-    clear_alert(tx, now, alert.kind, alert.subject)
-    return Alert(alert.alert_id, alert.kind, alert.subject, alert.message, alert.raised_at, now.utc)
-
-
-def alert_from(row: Row) -> Alert:
-    """Read a row of `alerts`."""
-    return Alert(
-        row["alert_id"],
-        AlertKind(row["kind"]),
-        row["subject"],
-        row["message"],
-        row["raised_at"],
-        row["cleared_at"],
-    )
+    alerts.clear(tx, now, alert.kind, alert.subject)
+    return replace(alert, cleared_at=now.utc)
 
 
 def _still_waits(tx: ReadTransaction, now: Instant, policy: Policy, task_id: str) -> bool:
     """Tell whether a task that is no longer among the oldest waits as before (older ones may have been requeued)."""
-    row = tx.one("task_get", task_id=task_id)
-    if row is None or row["status"] != TaskStatus.QUEUED:
+    task = tasks.find(tx, task_id)
+    if task is None or task.status is not TaskStatus.QUEUED:
         return False
-    return now.elapsed_us - (row["queued_us"] or 0) > microseconds(policy.task_unclaimed_after)
-
-
-def _standing(tx: ReadTransaction, kind: AlertKind) -> set[str]:
-    return {row["subject"] for row in tx.all("alerts_standing_of_kind", kind=kind)}
+    return now.elapsed_us - (task.queued_us or 0) > microseconds(policy.task_unclaimed_after)

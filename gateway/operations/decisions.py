@@ -1,23 +1,21 @@
 """Tasks that need a decision, with everything known about each (docs/specification.md#placement)."""
 
-import json
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from gateway.domain.instant import Instant
-from gateway.domain.models import LeaseRecord, Policy, Report, Task, TaskDetail, Verdict, Verification, Via
+from gateway.domain.models import LeaseRecord, Policy, Report, Task, Via
 from gateway.domain.operations import UNKNOWN_JOURNAL, Decision, DecisionPage, LateReport
 from gateway.domain.paging import fill
-from gateway.domain.states import NOTHING_PLACED, OrderState, Placement
+from gateway.domain.states import NOTHING_PLACED, Placement
 from gateway.domain.transitions import allowed
-from gateway.operations.actions import leases_of, settles_in
-from gateway.operations.alerts import alert_from
-from gateway.operations.history import event_from
+from gateway.operations.actions import settles_in
 from gateway.orders.read import size_of_task
 from gateway.orders.settle import may_have_clicked
-from gateway.store.port import ReadTransaction, Row
-from gateway.store.rows import task_from, with_reports
+from gateway.store import alerts, late_reports, leases, tasks
+from gateway.store.port import ReadTransaction
+from gateway.store.reports import with_reports
+from gateway.store.tasks import WaitingTask
 
 MAX_LATE_REPORTS: Final = 50
 """Late reports that a decision shows, the newest ones; the history has them all."""
@@ -35,30 +33,32 @@ def list_decisions(
     A task waits from its oldest standing alert on: whatever turns a task stale or needs_human raises one. `after` is
     the position (alert, task row) of the page before. Fewer where they are large, but at least one.
     """
-    found = ((_decision(tx, now, policy, row), _position(row)) for row in _waiting(tx, after or (0, 0)))
+    found = (
+        (_decision(tx, now, policy, waiting.task), _position(waiting)) for waiting in _waiting(tx, after or (0, 0))
+    )
     page = fill(found, count, lambda each: _size(each[0]))
     return DecisionPage(tuple(decision for decision, _ in page.items), page.items[-1][1] if page.more else None)
 
 
-def summary(task: Task, leases: Sequence[LeaseRecord], reports: Sequence[Report], late: Sequence[LateReport]) -> str:
+def summary(task: Task, held: Sequence[LeaseRecord], reports: Sequence[Report], late: Sequence[LateReport]) -> str:
     """Say in one sentence whether an order is impossible, possible or certain, and why."""
     match task.placement:
         case Placement.CERTAIN:
             return f"An order is certain: {_source(reports, late)}."
         case Placement.POSSIBLE:
-            return f"An order is possible: {_chance(leases)}, and nothing is known of what came of it."
+            return f"An order is possible: {_chance(held)}, and nothing is known of what came of it."
         case Placement.IMPOSSIBLE:
-            return f"An order is impossible: {_obstacle(leases)}."
+            return f"An order is impossible: {_obstacle(held)}."
 
 
-def _waiting(tx: ReadTransaction, after: tuple[int, int]) -> Iterator[Row]:
-    while rows := tx.all("tasks_to_decide", after_alert=after[0], after_row=after[1], count=_BATCH):
-        yield from rows
-        after = _position(rows[-1])
+def _waiting(tx: ReadTransaction, after: tuple[int, int]) -> Iterator[WaitingTask]:
+    while found := tasks.waiting_for_a_person(tx, after, _BATCH):
+        yield from found
+        after = _position(found[-1])
 
 
-def _position(row: Row) -> tuple[int, int]:
-    return row["first_alert"], row["row"]
+def _position(waiting: WaitingTask) -> tuple[int, int]:
+    return waiting.first_alert, waiting.task.row
 
 
 def _size(decision: Decision) -> int:
@@ -67,21 +67,20 @@ def _size(decision: Decision) -> int:
     return size_of_task(decision.task) + late + _SIZE_OF_A_REPORT
 
 
-def _decision(tx: ReadTransaction, now: Instant, policy: Policy, row: Row) -> Decision:
-    detail = with_reports(tx, task_from(row))
-    task = detail.task
-    leases = leases_of(tx, task.task_id)
-    late = _late_reports(tx, task.task_id)
-    standing = tx.all("alerts_standing_of_task", task_id=task.task_id, site=task.site)
+def _decision(tx: ReadTransaction, now: Instant, policy: Policy, task: Task) -> Decision:
+    detail = with_reports(tx, task)
+    held = leases.of_task(tx, task.task_id)
+    late = late_reports.newest_of_task(tx, task.task_id, MAX_LATE_REPORTS)
+    shown = [lease.verification for lease in held if lease.verification is not None]
     return Decision(
-        task=TaskDetail(task, detail.reports),
-        summary=summary(task, leases, detail.reports, late),
+        task=detail,
+        summary=summary(task, held, detail.reports, late),
         allowed=allowed(task),
         late_reports=late,
-        last_verification=_last_verification(tx, task.task_id),
-        last_worker_id=leases[-1].worker_id if leases else None,
-        alerts=tuple(alert_from(alert) for alert in standing),
-        settles_in=settles_in(now, policy, task, leases),
+        last_verification=shown[-1] if shown else None,
+        last_worker_id=held[-1].worker_id if held else None,
+        alerts=alerts.standing_of_task(tx, task.task_id),
+        settles_in=settles_in(now, policy, task, held),
     )
 
 
@@ -109,8 +108,8 @@ def _number(report: Report) -> str:
     return "" if report.site_order_id is None else f" with the order number {report.site_order_id}"
 
 
-def _chance(leases: Sequence[LeaseRecord]) -> str:
-    clicking = [lease for lease in leases if may_have_clicked(lease)]
+def _chance(held: Sequence[LeaseRecord]) -> str:
+    clicking = [lease for lease in held if may_have_clicked(lease)]
     if not clicking:
         return "a lease allowed the click"
     last = clicking[-1]
@@ -121,54 +120,10 @@ def _chance(leases: Sequence[LeaseRecord]) -> str:
     return f"a submit permit was granted to {last.worker_id} at {last.permitted_at} (lease {last.lease_number})"
 
 
-def _obstacle(leases: Sequence[LeaseRecord]) -> str:
-    if not leases:
+def _obstacle(held: Sequence[LeaseRecord]) -> str:
+    if not held:
         return "the task was never leased"
     return (
-        f"no submit permit was ever granted, and without one no worker clicks (leases: {len(leases)}, "
-        f"the last one held by {leases[-1].worker_id})"
-    )
-
-
-def _late_reports(tx: ReadTransaction, task_id: str) -> tuple[LateReport, ...]:
-    rows = tx.all(
-        "events_newest_of_subject",
-        subject=task_id,
-        kinds=",report_refused,",
-        below=2**63 - 1,
-        first=0,
-        count=MAX_LATE_REPORTS,
-    )
-    return tuple(_late_report(row) for row in reversed(rows))
-
-
-def _late_report(row: Row) -> LateReport:
-    event = event_from(row)
-    said: dict[str, Any] = json.loads(event.details_json)
-    return LateReport(
-        worker_id=event.worker_id or event.actor,
-        report=Report(
-            state=OrderState(said["state"]),
-            payable_yen=said.get("payable_yen"),
-            pay_deadline=said.get("pay_deadline"),
-            site_order_id=said.get("site_order_id"),
-            evidence_ref=said.get("evidence_ref"),
-            detail=said.get("detail", ""),
-            error_code=said.get("error_code"),
-            reported_at=event.occurred_at,
-        ),
-        refusal=event.reason,
-    )
-
-
-def _last_verification(tx: ReadTransaction, task_id: str) -> Verification | None:
-    row = tx.one("event_last_with_verification", subject=task_id)
-    if row is None:
-        return None
-    look = json.loads(row["details_json"])["verification"]
-    return Verification(
-        Verdict(look["verdict"]),
-        look["window_fully_covered"],
-        look["evidence_ref"],
-        timedelta(microseconds=look["begun_at_us"]),
+        f"no submit permit was ever granted, and without one no worker clicks (leases: {len(held)}, "
+        f"the last one held by {held[-1].worker_id})"
     )

@@ -6,7 +6,8 @@ from typing import Final
 from gateway.domain.instant import Instant
 from gateway.domain.operations import HistoryEvent, HistoryFilter, HistoryPage
 from gateway.domain.paging import fill, in_batches
-from gateway.store.port import ReadTransaction, Row
+from gateway.store import history
+from gateway.store.port import ReadTransaction
 
 _ABOVE_ALL: Final = 2**63 - 1
 _SIZE_WITHOUT_TEXTS: Final = 1_000
@@ -23,16 +24,11 @@ def list_events(
     if wanted.until is not None:
         end = min(end, _first_at_or_after(tx, wanted.until))
     first = 0 if wanted.since is None else _first_at_or_after(tx, wanted.since)
-    kinds = f",{','.join(wanted.kinds)}," if wanted.kinds else ""
 
-    def read(last: int, few: int) -> Sequence[Row]:
-        if wanted.subject is None:
-            return tx.all("events_newest", below=last, first=first, kinds=kinds, count=few)
-        return tx.all(
-            "events_newest_of_subject", subject=wanted.subject, below=last, first=first, kinds=kinds, count=few
-        )
+    def read(last: int, few: int) -> Sequence[HistoryEvent]:
+        return history.newest(tx, wanted.subject, wanted.kinds, first=first, below=last, count=few)
 
-    page = fill(map(event_from, in_batches(read, end, lambda row: row["sequence"])), count, _size)
+    page = fill(in_batches(read, end, lambda event: event.sequence), count, _size)
     return HistoryPage(page.items, page.items[-1].sequence if page.more else None)
 
 
@@ -41,36 +37,20 @@ def _size(event: HistoryEvent) -> int:
     return len(event.details_json.encode()) + len(event.reason.encode()) + _SIZE_WITHOUT_TEXTS
 
 
-def event_from(row: Row) -> HistoryEvent:
-    """Read a row of `events`."""
-    return HistoryEvent(
-        sequence=row["sequence"],
-        occurred_at=row["occurred_at"],
-        subject=row["subject"],
-        kind=row["kind"],
-        actor=row["actor"],
-        worker_id=row["worker_id"],
-        before=row["status_before"],
-        after=row["status_after"],
-        reason=row["reason"],
-        details_json=row["details_json"],
-    )
-
-
 def _first_at_or_after(tx: ReadTransaction, utc: str) -> int:
     """Return the number of the first event at or after a time; above all numbers if there is none.
 
     Times never decrease with the number, so this is a binary search, and the history needs no index on time.
     """
-    last = tx.one("event_last")
-    if last is None or last["occurred_at"] < utc:
+    last = history.last(tx)
+    if last is None or last.occurred_at < utc:
         return _ABOVE_ALL
-    low, high = 0, int(last["sequence"])
+    low, high = 0, last.sequence
     while low < high:
         middle = (low + high) // 2
-        row = tx.one("event_from", sequence=middle)
-        if row is None or row["occurred_at"] >= utc:
+        event = history.first_from(tx, middle)
+        if event is None or event.occurred_at >= utc:
             high = middle
         else:
-            low = int(row["sequence"]) + 1
+            low = event.sequence + 1
     return low

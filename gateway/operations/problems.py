@@ -11,6 +11,7 @@ from gateway.domain.operations import BackupFacts
 from gateway.domain.states import TaskStatus
 from gateway.orders.history import record_general
 from gateway.orders.read import health
+from gateway.store import alert_deliveries, backups, figures, history, tasks
 from gateway.store.port import ReadTransaction, Transaction
 
 FAILED_TRIES: Final = 3
@@ -39,6 +40,7 @@ def health_with_problems(
 
 def record_backup(tx: Transaction, now: Instant, facts: BackupFacts, actor: Actor) -> None:
     """Note that a backup was made and verified, so that its age is known wherever the file is moved to."""
+    backups.add(tx, now, facts)
     record_general(tx, now, BACKUP, actor, file=facts.file_name, bytes=facts.size_bytes, sha256=facts.sha256)
 
 
@@ -54,29 +56,30 @@ def _problems(tx: ReadTransaction, found: Health) -> Iterator[Problem]:
 
 
 def _not_taken(tx: ReadTransaction, *, has_webhook: bool) -> Iterator[Problem]:
-    notice = tx.one("alert_delivery_oldest") if has_webhook else None
-    if notice is not None and notice["attempts"] >= FAILED_TRIES:
+    notice = alert_deliveries.oldest(tx) if has_webhook else None
+    if notice is not None and notice.attempts >= FAILED_TRIES:
         yield Problem(
             ProblemKind.ALERT_WEBHOOK_FAILING,
-            f"the alert webhook has not taken alert {notice['alert_id']} in {notice['attempts']} tries; the log says "
+            f"the alert webhook has not taken alert {notice.alert_id} in {notice.attempts} tries; the log says "
             "what it answered (RAKUTEN_ALERT_WEBHOOK_URL)",
         )
-    failing = tx.one("callbacks_failing_count", attempts=FAILED_TRIES, count=_COUNTED)
-    if failing is not None and failing["count"]:
-        more = " or more" * (failing["count"] >= _COUNTED)
+    failing = figures.failing_callbacks(tx, FAILED_TRIES, _COUNTED)
+    if failing:
+        more = " or more" * (failing >= _COUNTED)
         yield Problem(
             ProblemKind.CALLBACKS_FAILING,
-            f"{failing['count']}{more} callbacks were tried {FAILED_TRIES} times or more and not taken; see "
+            f"{failing}{more} callbacks were tried {FAILED_TRIES} times or more and not taken; see "
             "`order-gateway callbacks list`",
         )
 
 
 def _without_backup(tx: ReadTransaction, now: Instant, longest: timedelta) -> Iterator[Problem]:
     """A gateway without any backup is given the same time from the first event of its history on."""
-    last = tx.one("event_last_backup", kind=BACKUP)
-    since = last or tx.one("event_from", sequence=0)
-    if since is not None and parse_utc(now.utc) - parse_utc(since["occurred_at"]) > longest:
-        told = "no backup is on record" if last is None else f"the newest backup is of {last['occurred_at']}"
+    last = backups.last_made_at(tx)
+    first = history.first_from(tx, 0)
+    since = last or (None if first is None else first.occurred_at)
+    if since is not None and parse_utc(now.utc) - parse_utc(since) > longest:
+        told = "no backup is on record" if last is None else f"the newest backup is of {last}"
         yield Problem(
             ProblemKind.BACKUP_TOO_OLD,
             f"{told}; make one with `order-gateway backup`, see to its timer, or set RAKUTEN_BACKUP_ALERT_SECONDS",
@@ -87,10 +90,10 @@ def _for_a_person(tx: ReadTransaction) -> Iterator[Problem]:
     waiting = [
         f"{count} {status.value}"
         for status in (TaskStatus.STALE, TaskStatus.NEEDS_HUMAN)
-        if (count := sum(row["count"] for row in tx.all("tasks_count_by_status", status=status)))
+        if (count := tasks.number_of(tx, status, None))
     ]
     if waiting:
         yield Problem(ProblemKind.DECISION_WAITING, f"{', '.join(waiting)} to decide; see `order-gateway decisions`")
-    standing = [f"{row['count']} {row['kind']}" for row in tx.all("metrics_alerts")]
+    standing = [f"{count} {kind}" for kind, count in figures.standing_alerts_by_kind(tx).items()]
     if standing:
         yield Problem(ProblemKind.ALERT_STANDING, f"{', '.join(standing)}; see `order-gateway alerts`")

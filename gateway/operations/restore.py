@@ -7,51 +7,37 @@ resolve it to failed only after the settle time.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 from gateway.domain.instant import Instant
-from gateway.domain.models import Actor, AlertKind, Task
-from gateway.domain.operations import UNKNOWN_JOURNAL, UNKNOWN_WORKER
+from gateway.domain.models import Actor, Task
 from gateway.domain.states import ACTIVE, TaskStatus
-from gateway.orders.history import clear_alert, raise_alert, record, record_general
+from gateway.domain.transitions import Event
+from gateway.orders.history import record_general
+from gateway.orders.transition import transition
+from gateway.store import leases, pauses, restores, tasks
 from gateway.store.port import Transaction
-from gateway.store.rows import task_from
-
-KIND: Final = "restore"
 
 
 def mark_restored(tx: Transaction, now: Instant, backup: str, actor: Actor, new_token: Callable[[], str]) -> int:
     """Pause all dispatch and mark every open task; return how many there were. `backup` is the backup's file name."""
     reason = f"restored from {backup}: what happened after that backup is not known"
-    tx.change("pause_set", site="", at=now.utc, by=actor.identity, reason=reason)
-    record_general(tx, now, KIND, actor, reason=reason)
-    tasks = [task_from(row) for row in tx.all("tasks_open")]
-    for task in tasks:
+    restores.add(tx, now, reason)
+    pauses.add(tx, now, "", reason, actor)
+    record_general(tx, now, Event.RESTORE, actor, reason=reason)
+    opened = tasks.open_at_restore(tx)
+    for task in opened:
         _mark(tx, now, task, actor, reason, new_token())
-    return len(tasks)
+    return len(opened)
 
 
 def _mark(tx: Transaction, now: Instant, task: Task, actor: Actor, reason: str, token: str) -> None:
     if task.status in ACTIVE:
-        tx.change(
-            "lease_end", task_id=task.task_id, lease_number=task.lease_count, at=now.utc, elapsed_us=now.elapsed_us
-        )
+        leases.end(tx, now, task)
     number = task.lease_count + 1
-    tx.change("task_restore_as_permitted", task_id=task.task_id, lease_number=number, at=now.utc)
-    tx.change(
-        "lease_of_the_unknown",
-        task_id=task.task_id,
-        lease_number=number,
-        token=token,
-        worker_id=UNKNOWN_WORKER,
-        journal_id=UNKNOWN_JOURNAL,
-        at=now.utc,
-        elapsed_us=now.elapsed_us,
-    )
-    record(tx, now, task, KIND, actor, TaskStatus.STALE, reason=reason, lease_count=number)
-    clear_alert(tx, now, AlertKind.TASK_NEEDS_HUMAN, task.task_id)
-    raise_alert(
-        tx, now, AlertKind.TASK_STALE, task.task_id,
-        f"task {task.task_id} was {task.status} in the backup that the gateway was restored from; it may have been "
-        "ordered since: look at the site and at the worker's journal, then resolve it",
+    marked = transition(
+        tx, now, task, Event.RESTORE, TaskStatus.STALE, actor,
+        reason=reason,
+        details={"lease_count": number},
+        lease_count=number, may_have_clicked=True, submit_permitted_at=now.utc, end_state=None, end_status=None,
     )  # fmt: skip
+    leases.add_unknown(tx, now, marked, token)

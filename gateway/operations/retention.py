@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from gateway.domain.instant import Instant, parse_utc, utc_text
 from gateway.orders.submit import intent_digest
+from gateway.store import tasks
 from gateway.store.port import ReadTransaction, Transaction
 
 
@@ -25,15 +26,15 @@ class Old:
 def find_old(tx: ReadTransaction, now: Instant, after_row: int, keep: timedelta, count: int) -> list[Old]:
     """Return up to `count` tasks after a row whose end is longer ago than `keep`. Only reads, so it may take long."""
     return [
-        Old(row["row"], row["task_id"], intent_digest(row["intent_json"]))
-        for row in tx.all("tasks_to_strip", after=after_row, before=_before(now, keep), count=count)
+        Old(payload.row, payload.task_id, intent_digest(payload.intent_json))
+        for payload in tasks.payloads_to_strip(tx, after_row, _before(now, keep), count)
     ]
 
 
-def strip(tx: Transaction, now: Instant, tasks: Sequence[Old], keep: timedelta) -> int:
+def strip(tx: Transaction, now: Instant, old: Sequence[Old], keep: timedelta) -> int:
     """Drop the payloads of these tasks, unless something has happened to them meanwhile; return how many."""
     before = _before(now, keep)
-    return sum(tx.change("task_strip", task_id=task.task_id, digest=task.digest, before=before) for task in tasks)
+    return sum(tasks.strip(tx, task.task_id, task.digest, before) for task in old)
 
 
 def _before(now: Instant, keep: timedelta) -> str:

@@ -10,12 +10,8 @@ from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import NOTHING_PLACED, OrderState, Placement, TaskStatus
 from gateway.domain.transitions import allowed
 from gateway.orders.numbers import take_back_number
-from gateway.store.port import ReadTransaction, Transaction
-
-
-def numbers_of(tx: ReadTransaction, task: Task) -> Mapping[str, bool]:
-    """Return the task's order numbers, and of each whether nobody but a person has told it."""
-    return {row["site_order_id"]: bool(row["stated"]) for row in tx.all("order_numbers_of_task", task_id=task.task_id)}
+from gateway.store import reports
+from gateway.store.port import Transaction
 
 
 def says_nothing_new(task: Task, told: Resolution, numbers: Mapping[str, bool]) -> Refusal | None:
@@ -113,21 +109,11 @@ def mirror_statement(
     if state is None and placed:
         return task.latest_state
     row_number = kept or next((number for number, stated in numbers.items() if stated and placed), None)
-    tx.change("statement_rows_take_back", task_id=task.task_id)
+    reports.take_back_statements(tx, task.task_id)
     if state is None:
-        row = tx.one("report_latest_of_workers", task_id=task.task_id) if task.resolved_at is not None else None
-        return task.latest_state if task.resolved_at is None else None if row is None else OrderState(row["state"])
-    if tx.one("report_get", task_id=task.task_id, state=state) is not None:
-        tx.change("statement_number_fill_in", task_id=task.task_id, state=state, site_order_id=row_number)
+        return task.latest_state if task.resolved_at is None else reports.latest_state_of_workers(tx, task.task_id)
+    if reports.find_age(tx, task.task_id, state) is not None:
+        reports.fill_in_number(tx, task.task_id, state, row_number)
     else:
-        tx.change(
-            "statement_row_insert",
-            task_id=task.task_id,
-            state=state,
-            site_order_id=row_number,
-            detail=f"stated by a person: {told.reason}",
-            lease_number=task.lease_count,
-            sequence=task.latest_sequence,
-            at=now.utc,
-        )
+        reports.add_statement(tx, now, task, state, row_number, f"stated by a person: {told.reason}")
     return state

@@ -10,11 +10,12 @@ from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE
 from gateway.domain.transitions import Event, allowed
 from gateway.orders.expire import expire, is_lease_due
-from gateway.orders.history import record, record_refusal
+from gateway.orders.history import record_refusal
 from gateway.orders.others import other_orders
 from gateway.orders.submit import not_found
+from gateway.orders.transition import transition
+from gateway.store import leases, tasks, workers
 from gateway.store.port import Transaction
-from gateway.store.rows import current_lease, find_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,12 @@ def live_lease(tx: Transaction, now: Instant, holder: Holder, refused_as: str) -
 
     Otherwise the refusal goes into the history as an event of the kind `refused_as`.
     """
-    task = find_task(tx, holder.task_id)
+    task = tasks.find(tx, holder.task_id)
     if task is None:
         return not_found(holder.task_id)
     was_due = is_lease_due(task, now)
     task = expire_if_due(tx, now, task)
-    lease = current_lease(tx, task)
+    lease = leases.current(tx, task)
     if lease is not None and is_holder(lease, holder) and task.status in ACTIVE:
         return Held(task, lease)
     if lease is None:
@@ -84,21 +85,17 @@ def renew(
     if isinstance(held, Refusal):
         return held
     task, lease = held.task, held.lease
-    tx.change("worker_seen", worker_id=holder.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+    workers.seen(tx, now, holder.worker_id)
+    event = Event.RENEW
+    if lease.acknowledged_at is None:
+        leases.acknowledge(tx, now, lease)
+        event = Event.ACKNOWLEDGE
     expires_at = now.later(policy.lease_ttl)
-    tx.change(
-        "task_extend",
-        task_id=task.task_id,
-        lease_number=lease.lease_number,
-        expires_at=expires_at,
-        deadline_us=now.elapsed_us + microseconds(policy.lease_ttl),
-        at=now.utc,
-    )
-    acknowledges = (
-        tx.change("lease_acknowledge", task_id=task.task_id, lease_number=lease.lease_number, at=now.utc) == 1
-    )
-    event = Event.ACKNOWLEDGE if acknowledges else Event.RENEW
-    record(tx, now, task, event, Actor(holder.identity, holder.worker_id), task.status, expires_at=expires_at)
+    transition(
+        tx, now, task, event, task.status, Actor(holder.identity, holder.worker_id),
+        details={"expires_at": expires_at},
+        lease_expires_at=expires_at, lease_deadline_us=now.elapsed_us + microseconds(policy.lease_ttl),
+    )  # fmt: skip
     age = timedelta(microseconds=now.elapsed_us - lease.started_us)
     others = other_orders(tx, task) if with_others else None
     return Renewed(task.task_id, expires_at, task.lease_count, age, others)

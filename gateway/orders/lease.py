@@ -6,7 +6,6 @@ from typing import Any, Final
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import (
     Actor,
-    AlertKind,
     Command,
     Lease,
     LeaseRecord,
@@ -20,34 +19,36 @@ from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event, check
 from gateway.orders.expire import expire, expire_due, is_lease_due
-from gateway.orders.history import QUEUE, clear_alert, record, record_refusal
+from gateway.orders.history import record_refusal
 from gateway.orders.others import other_orders
+from gateway.orders.settle import may_have_clicked
 from gateway.orders.submit import not_found
+from gateway.orders.transition import transition
+from gateway.store import leases, pauses, tasks, workers
 from gateway.store.port import ReadTransaction, Transaction
-from gateway.store.rows import all_pauses, current_lease, find_task, get_task, lease_from, task_from
 
 NO_COMMAND: Final = Command()
 
 
 def open_lease(tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
     """Begin a wait: the worker's heartbeat, then its unacknowledged lease again, or the next order, or None."""
-    tx.change("worker_seen", worker_id=request.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+    workers.seen(tx, now, request.worker_id)
     return _again(tx, now, request) or take_next(tx, now, policy, request, token)
 
 
 def take_next(tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
     """Lease the oldest queued task whose slot is free and whose site is not paused; None if there is none."""
     expire_due(tx, now)
-    paused = {pause.site for pause in all_pauses(tx)}
-    if None in paused or (policy.scope is LeaseScope.GLOBAL and tx.one("tasks_active") is not None):
+    paused = {pause.site for pause in pauses.standing(tx)}
+    if None in paused or (policy.scope is LeaseScope.GLOBAL and tasks.any_active(tx) is not None):
         return None
     oldest: Task | None = None
     for site in request.sites:
-        if site in paused or tx.one("task_in_slot", slot=policy.slot(site)) is not None:
+        if site in paused or tasks.in_slot(tx, policy.slot(site)) is not None:
             continue
-        row = tx.one("task_oldest_queued", site=site)
-        if row is not None and (oldest is None or row["row"] < oldest.row):
-            oldest = task_from(row)
+        first = tasks.oldest_queued(tx, site)
+        if first is not None and (oldest is None or first.row < oldest.row):
+            oldest = first
     if oldest is None:
         return None
     return _hand_over(tx, now, policy, oldest, request, token, Event.LEASE)
@@ -58,16 +59,19 @@ def undo_lease(tx: Transaction, now: Instant, task_id: str, token: str, actor: A
 
     False if the lease stands: it was handed over in another answer, acknowledged, or is not there any more.
     """
-    task = find_task(tx, task_id)
+    task = tasks.find(tx, task_id)
     if task is None or task.status is not TaskStatus.LEASED:
         return False
-    left = tx.one("lease_take_back", task_id=task_id, token=token)
-    if left is None or left["given_count"] > 0:
+    other_answers = leases.take_back(tx, task_id, token)
+    if other_answers is None or other_answers > 0:
         return False
-    tx.change("lease_undo", task_id=task_id, token=token)
-    tx.change("task_give_back", task_id=task_id, lease_number=task.lease_count, at=now.utc)
-    record(tx, now, task, Event.UNDO, actor, TaskStatus.QUEUED, reason="the client had gone")
-    tx.notify(QUEUE)
+    leases.undo(tx, task_id, token)
+    transition(
+        tx, now, task, Event.UNDO, TaskStatus.QUEUED, actor,
+        reason="the client had gone",
+        lease_count=task.lease_count - 1,
+        may_have_clicked=any(map(may_have_clicked, leases.of_task(tx, task_id))),
+    )  # fmt: skip
     return True
 
 
@@ -81,12 +85,12 @@ def reclaim(
     command: Command = NO_COMMAND,
 ) -> Lease | Refusal:
     """Lease a stale task again, on a person's command; allowed while dispatch is paused."""
-    tx.change("worker_seen", worker_id=request.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+    workers.seen(tx, now, request.worker_id)
     expire_due(tx, now)
-    task = find_task(tx, task_id)
+    task = tasks.find(tx, task_id)
     if task is None:
         return not_found(task_id)
-    lease = current_lease(tx, task)
+    lease = leases.current(tx, task)
     if task.status is TaskStatus.LEASED and lease is not None and _is_unacknowledged_of(lease, request):
         return _give_again(tx, task, lease)
     actor = Actor(request.identity, request.worker_id)
@@ -95,7 +99,6 @@ def reclaim(
         reclaim_request = {"asked_because": command.reason} if command.reason else {}
         record_refusal(tx, now, task, "reclaim_refused", actor, refusal, **_by(command), **reclaim_request)
         return refusal
-    clear_alert(tx, now, AlertKind.TASK_STALE, task_id)
     return _hand_over(tx, now, policy, task, request, token, Event.RECLAIM, command)
 
 
@@ -107,13 +110,10 @@ def _by(command: Command) -> dict[str, Any]:
 def _again(tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None:
     if request.session_id is None:
         return None
-    row = tx.one("lease_unacknowledged_of_session", session_id=request.session_id)
-    if row is None:
+    lease = leases.unacknowledged_of_session(tx, request.session_id)
+    if lease is None or not _is_unacknowledged_of(lease, request):
         return None
-    lease = lease_from(row)
-    if not _is_unacknowledged_of(lease, request):
-        return None
-    task = get_task(tx, lease.task_id)
+    task = tasks.get(tx, lease.task_id)
     if is_lease_due(task, now):
         expire(tx, now, task)
         return None
@@ -121,7 +121,7 @@ def _again(tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None
 
 
 def _give_again(tx: Transaction, task: Task, lease: LeaseRecord) -> Lease:
-    tx.change("lease_give_again", task_id=lease.task_id, lease_number=lease.lease_number)
+    leases.give_again(tx, lease)
     return _lease(tx, task, lease.token)
 
 
@@ -136,15 +136,13 @@ def _is_unacknowledged_of(lease: LeaseRecord, request: LeaseRequest) -> bool:
 
 
 def _occupied(tx: ReadTransaction, policy: Policy, task: Task) -> Refusal | None:
-    if policy.scope is LeaseScope.GLOBAL:
-        holder = tx.one("tasks_active")
-    else:
-        holder = tx.one("task_in_slot", slot=policy.slot(task.site))
+    is_global = policy.scope is LeaseScope.GLOBAL
+    holder = tasks.any_active(tx) if is_global else tasks.in_slot(tx, policy.slot(task.site))
     if holder is None:
         return None
     return Refusal(
         Reason.ANOTHER_TASK_ACTIVE,
-        f"task {holder['task_id']} is in execution; reclaim {task.task_id} again when it has ended",
+        f"task {holder} is in execution; reclaim {task.task_id} again when it has ended",
         current_status=task.status,
         retry_after=timedelta(seconds=5),
     )
@@ -162,35 +160,19 @@ def _hand_over(
 ) -> Lease:
     lives = policy.acknowledge_within if request.via is Via.GRPC else policy.lease_ttl
     number = task.lease_count + 1
-    tx.change(
-        "task_take",
-        task_id=task.task_id,
-        from_status=task.status,
+    leased = transition(
+        tx, now, task, event, TaskStatus.LEASED, Actor(request.identity, request.worker_id),
+        reason=command.reason,
+        details={"lease_count": number, "via": request.via.value, **_by(command)},
         slot=policy.slot(task.site),
-        worker_id=request.worker_id,
-        expires_at=now.later(lives),
-        deadline_us=now.elapsed_us + microseconds(lives),
-        may_have_clicked=int(request.via is Via.REST),
-        at=now.utc,
-    )
-    tx.change(
-        "lease_insert",
-        task_id=task.task_id,
-        lease_number=number,
-        token=token,
-        worker_id=request.worker_id,
-        session_id=request.session_id,
-        journal_id=request.journal_id,
-        via=request.via,
-        at=now.utc,
-        elapsed_us=now.elapsed_us,
-    )
-    actor = Actor(request.identity, request.worker_id)
-    record(
-        tx, now, task, event, actor, TaskStatus.LEASED,
-        reason=command.reason, lease_count=number, via=request.via.value, **_by(command),
+        lease_owner=request.worker_id,
+        lease_expires_at=now.later(lives),
+        lease_deadline_us=now.elapsed_us + microseconds(lives),
+        lease_count=number,
+        may_have_clicked=task.may_have_clicked or request.via is Via.REST,
     )  # fmt: skip
-    return _lease(tx, get_task(tx, task.task_id), token)
+    leases.add(tx, now, leased, request, token)
+    return _lease(tx, leased, token)
 
 
 def _lease(tx: ReadTransaction, task: Task, token: str) -> Lease:

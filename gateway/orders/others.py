@@ -10,6 +10,7 @@ from typing import Final
 
 from gateway.domain.instant import parse_utc, utc_text
 from gateway.domain.models import OtherOrders, Task
+from gateway.store import order_numbers, restores
 from gateway.store.port import ReadTransaction
 
 MAX_OTHER_NUMBERS: Final = 1_000
@@ -21,12 +22,10 @@ _LOOKS_REACH_BACK: Final = timedelta(days=1)
 def other_orders(tx: ReadTransaction, task: Task) -> OtherOrders:
     """Return what is known of the orders of the site's other tasks since a day before this one was filed."""
     since = utc_text(parse_utc(task.created_at) - _LOOKS_REACH_BACK)
-    about = {"site": task.site, "task_id": task.task_id, "since": since}
-    rows = tx.all("order_numbers_of_other_tasks", **about, count=MAX_OTHER_NUMBERS + 1)
-    numbers = tuple(dict.fromkeys(row["site_order_id"] for row in rows[:MAX_OTHER_NUMBERS]))
+    known = order_numbers.of_other_tasks(tx, task, since, MAX_OTHER_NUMBERS + 1)
     incomplete = (
-        len(rows) > MAX_OTHER_NUMBERS
-        or tx.one("task_possibly_ordered_without_number", **about) is not None
-        or tx.one("restored_since", since=since) is not None
+        len(known) > MAX_OTHER_NUMBERS
+        or order_numbers.any_missing_of_other_tasks(tx, task, since)
+        or restores.any_since(tx, since)
     )
-    return OtherOrders(numbers, incomplete)
+    return OtherOrders(tuple(dict.fromkeys(known[:MAX_OTHER_NUMBERS])), incomplete)

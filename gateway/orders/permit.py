@@ -14,8 +14,8 @@ from gateway.domain.transitions import allowed
 from gateway.orders.history import record, record_refusal
 from gateway.orders.hold import live_lease
 from gateway.orders.settle import may_have_clicked, settled_us
+from gateway.store import leases, pauses, tasks
 from gateway.store.port import ReadTransaction, Transaction
-from gateway.store.rows import all_pauses, lease_from
 
 _ASK_AGAIN_WHILE_PAUSED = timedelta(seconds=5)
 
@@ -36,22 +36,14 @@ def request_permit(tx: Transaction, now: Instant, policy: Policy, request: Permi
         or _verification_refuses(task, lease, request, now)
         or _earlier_leases_refuse(tx, policy, task, lease, request, now)
     )
+    if request.verification is not None:
+        leases.keep_verification(tx, lease, request.verification)
     if refusal is not None:
         record_refusal(tx, now, task, "permit_refused", actor, refusal, **_shown(request.verification))
         return refusal
-    evidence_ref = request.verification.evidence_ref if request.verification else None
-    tx.change(
-        "lease_permit",
-        task_id=task.task_id,
-        lease_number=lease.lease_number,
-        expires_us=now.elapsed_us + microseconds(policy.permit_ttl),
-        evidence_ref=evidence_ref,
-        at=now.utc,
-    )
-    tx.change("task_mark_permitted", task_id=task.task_id, at=now.utc)
-    record(
-        tx, now, task, "permit", actor, task.status, lease_count=task.lease_count, **_shown(request.verification)
-    )  # fmt: skip
+    leases.permit(tx, now, lease, policy.permit_ttl)
+    tasks.mark_permitted(tx, now, task)
+    record(tx, now, task, "permit", actor, lease_count=task.lease_count, **_shown(request.verification))
     return Permit(task.task_id, now.utc, policy.permit_ttl)
 
 
@@ -68,7 +60,7 @@ def _own_lease_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, n
 
 
 def _pause_refuses(tx: ReadTransaction, task: Task) -> Refusal | None:
-    for pause in all_pauses(tx):
+    for pause in pauses.standing(tx):
         if pause.site in (None, task.site):
             where = pause.site or "all sites"
             return _refuse(
@@ -96,8 +88,11 @@ def _verification_refuses(task: Task, lease: LeaseRecord, request: PermitRequest
 def _earlier_leases_refuse(
     tx: ReadTransaction, policy: Policy, task: Task, lease: LeaseRecord, request: PermitRequest, now: Instant
 ) -> Refusal | None:
-    leases = [lease_from(row) for row in tx.all("leases_of_task", task_id=task.task_id)]
-    earlier = [other for other in leases if other.lease_number < lease.lease_number and may_have_clicked(other)]
+    earlier = [
+        other
+        for other in leases.of_task(tx, task.task_id)
+        if other.lease_number < lease.lease_number and may_have_clicked(other)
+    ]
     if not earlier:
         return None
     if any(other.journal_id != request.journal_id for other in earlier):

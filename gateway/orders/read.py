@@ -9,8 +9,9 @@ from gateway.domain.paging import fill, in_batches
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus
 from gateway.orders.submit import not_found
+from gateway.store import figures, pauses, tasks, workers
 from gateway.store.port import ReadTransaction
-from gateway.store.rows import all_pauses, find_task, task_from, with_reports
+from gateway.store.reports import with_reports
 
 MAX_WAITING_SHOWN: Final = 100
 _SIZE_WITHOUT_TEXTS: Final = 4_000
@@ -19,7 +20,7 @@ _ABOVE_ALL_ROWS: Final = 2**63 - 1
 
 def get_task(tx: ReadTransaction, _now: Instant, task_id: str) -> TaskDetail | Refusal:
     """Return one task with its reports."""
-    task = find_task(tx, task_id)
+    task = tasks.find(tx, task_id)
     return not_found(task_id) if task is None else with_reports(tx, task)
 
 
@@ -31,13 +32,12 @@ def list_tasks(
     Fewer where they are large, but at least one, so that a page fits the 4 MiB that a client takes by default. Rows are
     numbered by submission and never reused, so paging neither skips nor repeats.
     """
-    suffix, filters = _filters(status, site)
-    rows = in_batches(
-        lambda last, few: tx.all("tasks_newest" + suffix, below=last, count=few, **filters),
+    found = in_batches(
+        lambda last, few: tasks.newest(tx, status, site, last, few),
         _ABOVE_ALL_ROWS if below is None else below,
-        lambda row: row["row"],
+        lambda task: task.row,
     )
-    page = fill((with_reports(tx, task_from(row)) for row in rows), count, size_of_task)
+    page = fill((with_reports(tx, task) for task in found), count, size_of_task)
     return TaskPage(page.items, page.items[-1].task.row if page.more else None)
 
 
@@ -48,11 +48,9 @@ def list_tasks_from(
 
     For the documented JSON contract. Both figures come from an index alone.
     """
-    suffix, filters = _filters(status, site)
-    first = tx.one("tasks_slice" + suffix, offset=min(offset, _ABOVE_ALL_ROWS), count=1, **filters)
-    total = tx.one("tasks_count" + suffix, **filters)
-    tasks = () if first is None else list_tasks(tx, now, status, site, first["row"] + 1, count).tasks
-    return tasks, 0 if total is None else total["count"]
+    first = tasks.row_at(tx, status, site, min(offset, _ABOVE_ALL_ROWS))
+    found = () if first is None else list_tasks(tx, now, status, site, first + 1, count).tasks
+    return found, tasks.number_of(tx, status, site)
 
 
 def size_of_task(detail: TaskDetail) -> int:
@@ -61,52 +59,39 @@ def size_of_task(detail: TaskDetail) -> int:
     return len(detail.task.intent_json.encode()) + _SIZE_WITHOUT_TEXTS + reports
 
 
-def _filters(status: TaskStatus | None, site: str | None) -> tuple[str, dict[str, str]]:
-    """Return how the names of the statements end that filter so, and their parameters."""
-    suffix = ""
-    filters: dict[str, str] = {}
-    if status is not None:
-        suffix += "_by_status"
-        filters["status"] = status
-    if site is not None:
-        suffix += "_and_site" if filters else "_by_site"
-        filters["site"] = site
-    return suffix, filters
-
-
 def health(tx: ReadTransaction, now: Instant, policy: Policy) -> Health:
     """Return what a person looks at first (docs/specification.md#health)."""
     return Health(
-        queued_count=sum(row["count"] for row in tx.all("tasks_queued_count")),
-        queued_query_count=sum(row["count"] for row in tx.all("queries_queued_count")),
-        active_tasks=tuple(with_reports(tx, task_from(row)) for row in tx.all("tasks_active")),
+        queued_count=figures.queued_tasks(tx),
+        queued_query_count=figures.queued_queries(tx),
+        active_tasks=tuple(with_reports(tx, task) for task in tasks.active(tx)),
         workers=workers_seen(tx, now, policy),
         stale_queued_tasks=waiting_too_long(tx, now, policy),
-        pauses=all_pauses(tx),
+        pauses=pauses.standing(tx),
     )
 
 
 def workers_seen(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[WorkerSeen, ...]:
     """Return the workers heard of, by name."""
-    workers = []
-    for row in tx.all("workers_all"):
-        silent_us = max(0, now.elapsed_us - row["last_seen_us"])
-        workers.append(
+    seen = []
+    for worker in workers.everyone(tx):
+        silent_us = max(0, now.elapsed_us - worker.last_seen_us)
+        seen.append(
             WorkerSeen(
-                row["worker_id"],
-                row["last_seen_at"],
+                worker.worker_id,
+                worker.last_seen_at,
                 timedelta(microseconds=silent_us),
                 offline=silent_us > microseconds(policy.worker_offline_after),
             )
         )
-    return tuple(workers)
+    return tuple(seen)
 
 
 def waiting_too_long(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[QueuedTask, ...]:
     """Return which of the oldest tasks in the queue have been there for too long, by the service clock."""
     limit_us = microseconds(policy.task_unclaimed_after)
     return tuple(
-        QueuedTask(row["task_id"], row["site"], row["created_at"], parse_utc(now.utc) - parse_utc(row["created_at"]))
-        for row in tx.all("tasks_queued_oldest", count=MAX_WAITING_SHOWN)
-        if now.elapsed_us - (row["queued_us"] or 0) > limit_us
+        QueuedTask(task.task_id, task.site, task.created_at, parse_utc(now.utc) - parse_utc(task.created_at))
+        for task in tasks.oldest_in_queue(tx, MAX_WAITING_SHOWN)
+        if now.elapsed_us - task.queued_us > limit_us
     )

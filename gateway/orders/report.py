@@ -6,15 +6,17 @@ from typing import Any, Final
 from gateway.domain.instant import Instant
 from gateway.domain.models import Actor, AlertKind, Holder, LeaseRecord, NewReport, Reported, Task
 from gateway.domain.refusals import Reason, Refusal
-from gateway.domain.states import ACTIVE, ENDED, NOTHING_PLACED, OrderState, Placement, TaskStatus
+from gateway.domain.states import ACTIVE, ENDED, NOTHING_PLACED, OrderState, TaskStatus
 from gateway.domain.transitions import Event, allowed
 from gateway.orders.callbacks import call_back
-from gateway.orders.history import QUEUE, raise_alert, record, record_late
+from gateway.orders.history import record, refusal_details
 from gateway.orders.hold import expire_if_due, is_holder, lease_invalid
 from gateway.orders.numbers import note_number
 from gateway.orders.submit import not_found
+from gateway.orders.transition import TaskChanges, transition
+from gateway.store import alerts, late_reports, leases, reports, tasks, workers
 from gateway.store.port import Transaction
-from gateway.store.rows import current_lease, find_task, get_task
+from gateway.store.reports import ReportAge
 
 _DEFAULT_END: Final = {OrderState.PAID: TaskStatus.SUCCEEDED, OrderState.CANCELLED: TaskStatus.FAILED}
 
@@ -25,15 +27,15 @@ def report(tx: Transaction, now: Instant, holder: Holder, told: NewReport) -> Re
     A report that is refused is written to the history all the same and alerts a person: it may be the only word that an
     order was placed.
     """
-    task = find_task(tx, holder.task_id)
+    task = tasks.find(tx, holder.task_id)
     if task is None:
         return not_found(holder.task_id)
     task = expire_if_due(tx, now, task)
-    lease = current_lease(tx, task)
+    lease = leases.current(tx, task)
     if lease is None or not is_holder(lease, holder):
         why = "it was never leased" if lease is None else f"{holder.worker_id} with this token is not its last holder"
         return _keep_late(tx, now, task, holder, told, lease_invalid(task, why))
-    tx.change("worker_seen", worker_id=holder.worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+    workers.seen(tx, now, holder.worker_id)
     if task.status in ACTIVE:
         return _accept(tx, now, task, lease, holder, told)
     if task.status in ENDED:
@@ -59,34 +61,14 @@ def _state_of(task: Task, told: NewReport) -> OrderState:
 def _accept(tx: Transaction, now: Instant, task: Task, lease: LeaseRecord, holder: Holder, told: NewReport) -> Reported:
     state = _state_of(task, told)
     actor = Actor(holder.identity, holder.worker_id)
-    recorded = _mirror(tx, now, task, lease, state, told, TaskStatus.RUNNING)
-    if not told.terminal:
-        record(tx, now, task, Event.REPORT, actor, TaskStatus.RUNNING, recorded=recorded, **_said(state, told))
-        return Reported(task.task_id, TaskStatus.RUNNING, recorded)
-    status = resulting_status(told, state)
-    tx.change("task_finish", task_id=task.task_id, status=status, end_state=state, at=now.utc)
-    tx.change("lease_end", task_id=task.task_id, lease_number=lease.lease_number, at=now.utc, elapsed_us=now.elapsed_us)
-    record(tx, now, task, Event.FINISH, actor, status, recorded=recorded, **_said(state, told))
-    if status is TaskStatus.NEEDS_HUMAN:
-        why = f": {told.detail[:300]}" if told.detail else ""
-        raise_alert(
-            tx, now, AlertKind.TASK_NEEDS_HUMAN, task.task_id, f"task {task.task_id} needs a person, at {state}{why}"
-        )
-    elif status is TaskStatus.FAILED and state is not OrderState.CANCELLED:
-        _tell_doubt(tx, now, task, holder)
-    tx.notify(QUEUE)
+    recorded, changes = _mirror(tx, now, task, lease, state, told)
+    event, status = Event.REPORT, TaskStatus.RUNNING
+    if told.terminal:
+        event, status = Event.FINISH, resulting_status(told, state)
+        leases.end(tx, now, task)
+        changes |= {"end_state": state, "end_status": status}
+    transition(tx, now, task, event, status, actor, details={"recorded": recorded, **_said(state, told)}, **changes)
     return Reported(task.task_id, status, recorded)
-
-
-def _tell_doubt(tx: Transaction, now: Instant, task: Task, holder: Holder) -> None:
-    """Alert if a worker says that nothing came of a task although an order is possible or certain."""
-    placement = get_task(tx, task.task_id).placement
-    if placement is not Placement.IMPOSSIBLE:
-        raise_alert(
-            tx, now, AlertKind.FAILED_IN_DOUBT, task.task_id,
-            f"{holder.worker_id} ended task {task.task_id} as failed although an order is {placement}: look at the "
-            "site, then resolve it to what you saw",
-        )  # fmt: skip
 
 
 def _append(
@@ -103,12 +85,13 @@ def _append(
             allowed=allowed(task),
         )
         kept = _keep_late(tx, now, task, holder, told, refusal)
-        _tell_contradiction(tx, now, task, contradiction)
+        _tell_contradiction(tx, now, tasks.get(tx, task.task_id), contradiction)
         return kept
-    recorded = _mirror(tx, now, task, lease, state, told, task.status)
-    record(tx, now, task, Event.REPORT_AFTER_END, actor, task.status, recorded=recorded, **_said(state, told))
+    recorded, changes = _mirror(tx, now, task, lease, state, told)
+    said = {"recorded": recorded, **_said(state, told)}
+    after = transition(tx, now, task, Event.REPORT_AFTER_END, task.status, actor, details=said, **changes)
     if not _repeats_end(task, state, told) and (contradiction := _contradicts_status(task, state, told)):
-        _tell_contradiction(tx, now, task, contradiction)
+        _tell_contradiction(tx, now, after, contradiction)
     return Reported(task.task_id, task.status, recorded)
 
 
@@ -138,25 +121,27 @@ def _contradicts_status(task: Task, state: OrderState, told: NewReport) -> str |
 
 def _tell_contradiction(tx: Transaction, now: Instant, task: Task, contradiction: str) -> None:
     """Alert; and if a person had decided, call back with what is known now (docs/specification.md#reports)."""
-    raised = raise_alert(
+    raised = alerts.raise_once(
         tx, now, AlertKind.CONTRADICTING_REPORT, task.task_id,
         f"a report contradicts the end of task {task.task_id}: {contradiction}",
     )  # fmt: skip
     if raised and task.status is not task.end_status:
-        call_back(tx, now, task.task_id)
+        call_back(tx, now, task)
 
 
 def _keep_late(tx: Transaction, now: Instant, task: Task, holder: Holder, told: NewReport, refusal: Refusal) -> Refusal:
     """Refuse a report and keep it: history, alert, and what it says of an order."""
-    actor = Actor(holder.identity, holder.worker_id)
-    if tells_of_an_order(told):
-        tx.change("task_mark_order_known", task_id=task.task_id, at=now.utc)
+    if tells_of_an_order(told) and not task.order_known:
+        tasks.mark_order_known(tx, now, task)
     note_number(tx, now, task, told.site_order_id)
-    said = _said(_state_of(task, told), told)
-    if record_late(tx, now, task, "report_refused", actor, refusal, **said):
-        raise_alert(
+    state = _state_of(task, told)
+    if late_reports.add(tx, now, task, holder, told, state, refusal):
+        actor = Actor(holder.identity, holder.worker_id)
+        details = refusal_details(refusal, actor, **_said(state, told))
+        record(tx, now, task, "report_refused", actor, reason=refusal.message, **details)
+        alerts.raise_once(
             tx, now, AlertKind.LATE_REPORT, task.task_id,
-            f"a report of {holder.worker_id} on task {task.task_id} came too late to count ({said['state']}"
+            f"a report of {holder.worker_id} on task {task.task_id} came too late to count ({state}"
             f"{', order number ' + told.site_order_id if told.site_order_id else ''}); it is in the history",
         )  # fmt: skip
     return Refusal(
@@ -169,56 +154,30 @@ def _keep_late(tx: Transaction, now: Instant, task: Task, holder: Holder, told: 
 
 
 def _mirror(
-    tx: Transaction,
-    now: Instant,
-    task: Task,
-    lease: LeaseRecord,
-    state: OrderState,
-    told: NewReport,
-    status: TaskStatus,
-) -> bool:
-    """Write the report's row and move latest_state; return whether the state is new.
+    tx: Transaction, now: Instant, task: Task, lease: LeaseRecord, state: OrderState, told: NewReport
+) -> tuple[bool, TaskChanges]:
+    """Write the report's row; return whether the state is new, and what changes in the task.
 
     A row is one state: a repeat overwrites with what it brings and keeps its place; an older one (by the journal's
     sequence) only fills in what is missing. Without a sequence (REST) the order of arrival counts.
     """
-    known = tx.one("report_get", task_id=task.task_id, state=state)
-    told_age = (lease.lease_number, told.sequence or 0)
-    known_age = (0, 0) if known is None else (known["lease_number"], known["sequence"])
-    age = max(told_age, known_age)
-    latest_age = (task.latest_lease, task.latest_sequence)
-    moves = known is None if told.sequence is None else told_age > latest_age
-    values: dict[str, Any] = {
-        "task_id": task.task_id,
-        "state": state,
-        "payable_yen": told.payable_yen,
-        "pay_deadline": told.pay_deadline,
-        "site_order_id": told.site_order_id,
-        "evidence_ref": told.evidence_ref,
-        "detail": told.detail,
-        "error_code": told.error_code,
-        "lease_number": age[0],
-        "sequence": age[1],
-    }
+    age = ReportAge(lease.lease_number, told.sequence or 0)
+    known = reports.find_age(tx, task.task_id, state)
     if known is None:
-        tx.change("report_insert", **values, at=now.utc)
-    elif told.sequence is None or told_age >= known_age:
-        tx.change("report_overwrite", **values)
+        reports.add(tx, now, task.task_id, state, told, age)
+    elif told.sequence is None or age >= known:
+        reports.overwrite(tx, task.task_id, state, told, max(age, known))
     else:
-        tx.change("report_fill_in", **values)
-    tx.change(
-        "task_progress",
-        task_id=task.task_id,
-        from_status=task.status,
-        status=status,
-        latest_state=state if moves else task.latest_state,
-        latest_lease=max(told_age, latest_age)[0],
-        latest_sequence=max(told_age, latest_age)[1],
-        order_known=int(tells_of_an_order(told)),
-        at=now.utc,
-    )
+        reports.fill_in(tx, task.task_id, state, told)
     note_number(tx, now, task, told.site_order_id)
-    return known is None
+    latest = ReportAge(task.latest_lease, task.latest_sequence)
+    moves = known is None if told.sequence is None else age > latest
+    return known is None, {
+        "latest_state": state if moves else task.latest_state,
+        "latest_lease": max(age, latest).lease_number,
+        "latest_sequence": max(age, latest).sequence,
+        "order_known": task.order_known or tells_of_an_order(told),
+    }
 
 
 def _said(state: OrderState, told: NewReport) -> dict[str, Any]:

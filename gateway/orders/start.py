@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 from gateway.domain.instant import Instant, microseconds, parse_utc
-from gateway.domain.models import Policy
+from gateway.domain.models import GATEWAY, Policy
 from gateway.orders.expire import expire
-from gateway.orders.history import GATEWAY
+from gateway.store import tasks
 from gateway.store.port import Transaction
-from gateway.store.rows import task_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +27,15 @@ def resume_after_start(
     (docs/specification.md#slots). `wall_utc` is the wall clock's own reading, which `now.utc` never falls behind.
     """
     stale = 0
-    active = [task_from(row) for row in tx.all("tasks_active")]
+    active = tasks.active(tx)
     for task in active:
-        tx.change("task_rekey_slot", task_id=task.task_id, slot=f"site:{task.site}:{task.task_id}")
+        tasks.rekey_slot(tx, task, f"site:{task.site}:{task.task_id}")
     taken: set[str] = set()
     for task in active:
         slot = policy.slot(task.site)
         if slot not in taken:
             taken.add(slot)
-            tx.change("task_rekey_slot", task_id=task.task_id, slot=slot)
+            tasks.rekey_slot(tx, task, slot)
         if clock_continues:
             continue
         left = parse_utc(task.lease_expires_at or now.utc) - parse_utc(wall_utc)
@@ -44,5 +43,5 @@ def resume_after_start(
             expire(tx, now, task, GATEWAY, reason="the machine was restarted and the lease may have run out")
             stale += 1
         else:
-            tx.change("task_rebase_deadline", task_id=task.task_id, deadline_us=now.elapsed_us + microseconds(left))
+            tasks.rebase_deadline(tx, task, now.elapsed_us + microseconds(left))
     return Started(stale, len(active) - stale)

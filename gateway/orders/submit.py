@@ -9,9 +9,11 @@ from gateway.domain.models import Actor, Policy, Submission, Submitted, Task, Ta
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event, check
-from gateway.orders.history import QUEUE, record, record_refusal
+from gateway.orders.history import record_refusal
+from gateway.orders.transition import file, transition
+from gateway.store import tasks
 from gateway.store.port import Transaction
-from gateway.store.rows import find_task, get_task, with_reports
+from gateway.store.reports import with_reports
 
 _log = logging.getLogger(__name__)
 
@@ -30,33 +32,10 @@ def submit(
     A writer has no time for intents of more than `compare_up_to` characters: then the existing task is returned, for
     the caller to tell with `submitted_again`. Neither its intent nor its site nor its callback ever changes.
     """
-    inserted = tx.change(
-        "task_insert",
-        task_id=submission.task_id,
-        site=submission.site,
-        intent_json=submission.intent_json,
-        callback_url=submission.callback_url,
-        traceparent=submission.traceparent,
-        elapsed_us=now.elapsed_us,
-        at=now.utc,
-    )
-    if not inserted:
-        existing = get_task(tx, submission.task_id)
+    if not file(tx, now, submission, actor):
+        existing = tasks.get(tx, submission.task_id)
         long = max(len(existing.intent_json), len(submission.intent_json))
         return existing if compare_up_to is not None and long > compare_up_to else submitted_again(existing, submission)
-    tx.change(
-        "event_append",
-        at=now.utc,
-        subject=submission.task_id,
-        kind=Event.SUBMIT,
-        actor=actor.identity,
-        worker_id=None,
-        before=None,
-        after=TaskStatus.QUEUED,
-        reason="",
-        details_json="{}",
-    )
-    tx.notify(QUEUE)
     return Submitted(submission.task_id, TaskStatus.QUEUED, created=True, intent_matches=True)
 
 
@@ -75,7 +54,7 @@ def submitted_again(existing: Task, submission: Submission) -> Submitted:
 
 def cancel(tx: Transaction, now: Instant, task_id: str, reason: str, actor: Actor) -> TaskDetail | Refusal:
     """Withdraw a task that was never leased; it ends as failed. A repeat of a cancel answers the same."""
-    task = find_task(tx, task_id)
+    task = tasks.find(tx, task_id)
     if task is None:
         return not_found(task_id)
     if _was_cancelled(task):
@@ -83,10 +62,7 @@ def cancel(tx: Transaction, now: Instant, task_id: str, reason: str, actor: Acto
     if refusal := check(Event.CANCEL, task):
         record_refusal(tx, now, task, "cancel_refused", actor, refusal)
         return refusal
-    tx.change("task_cancel", task_id=task_id, at=now.utc)
-    record(tx, now, task, Event.CANCEL, actor, TaskStatus.FAILED, reason=reason)
-    tx.notify(QUEUE)
-    return with_reports(tx, get_task(tx, task_id))
+    return with_reports(tx, transition(tx, now, task, Event.CANCEL, TaskStatus.FAILED, actor, reason=reason))
 
 
 def not_found(task_id: str) -> Refusal:

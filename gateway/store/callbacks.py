@@ -1,8 +1,25 @@
 """The outbox of callbacks in the database."""
 
-from gateway.domain.callbacks import Callback, CallbackStatus, DueCallback
+from gateway.domain.callbacks import Callback, CallbackStatus, DueCallback, endpoint_of
 from gateway.domain.instant import Instant
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
+
+
+def add(
+    tx: Transaction, now: Instant, callback_id: str, task_id: str | None, url: str, kind: str, data_json: str
+) -> None:
+    """File a callback, due now; `task_id` None for a test."""
+    tx.insert(
+        "callback_file",
+        callback_id=callback_id,
+        task_id=task_id,
+        url=url,
+        endpoint=endpoint_of(url),
+        type=kind,
+        data_json=data_json,
+        at=now.utc,
+        elapsed_us=now.elapsed_us,
+    )
 
 
 def find(tx: ReadTransaction, callback_id: str) -> Callback | None:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import httpx
 
-from gateway.operations.alert_outbox import Notice, delivered, failed, next_due
+from gateway.operations.alert_outbox import delivered, failed, next_due
+from gateway.store.alert_deliveries import Notice
 from gateway.store.port import Store
 
 _TIMEOUT_SECONDS: Final = 10.0

@@ -6,8 +6,9 @@ from typing import Final
 
 from gateway.domain.instant import Instant
 from gateway.domain.models import AlertKind, Policy
-from gateway.operations.alert_outbox import Notice, settle_logged, unlogged
+from gateway.operations.alert_outbox import settle_logged, unlogged
 from gateway.operations.alerts import WorkerWatch, watch_queue
+from gateway.store.alert_deliveries import Notice
 from gateway.store.port import Store, Transaction
 
 _BATCH: Final = 200

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import POLL_SECONDS
 from gateway.domain.instant import Instant
-from gateway.orders.history import QUEUE, topic_of
+from gateway.orders.topics import QUEUE, topic_of
 from gateway.store.port import ReadTransaction, Store
 
 

@@ -16,9 +16,9 @@ from gateway.dispatch.stream import Heartbeat
 from gateway.dispatch.watch import watch
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy
-from gateway.orders.history import topic_of
 from gateway.orders.read import get_task, list_tasks
 from gateway.orders.submit import cancel
+from gateway.orders.topics import topic_of
 from gateway.store.port import Store
 
 

@@ -5,15 +5,8 @@ VALUES (:at, :subject, :kind, :actor, :worker_id, :before, :after, :reason, :det
 -- name: event_last_of_kind
 SELECT details_json FROM events WHERE subject = :subject AND kind = :kind ORDER BY sequence DESC LIMIT 1;
 
--- name: event_same
-SELECT sequence FROM events
-WHERE subject = :subject AND kind = :kind AND details_json = :details_json LIMIT 1;
-
 -- name: event_last
 SELECT sequence, occurred_at FROM events ORDER BY sequence DESC LIMIT 1;
-
--- name: restored_since
-SELECT sequence FROM events WHERE subject = '' AND kind = 'restore' AND occurred_at >= :since LIMIT 1;
 
 -- name: events_subjects_after
 -- The inner query keeps the planner on the sequence; for DISTINCT alone it would read the whole index by subject.
@@ -21,13 +14,16 @@ SELECT DISTINCT subject FROM (
     SELECT subject FROM events WHERE sequence > :sequence AND subject <> '' ORDER BY sequence LIMIT 10000
 );
 
--- name: alert_raise
-INSERT INTO alerts (kind, subject, message, raised_at) VALUES (:kind, :subject, :message, :at)
-ON CONFLICT (kind, subject) WHERE cleared_at IS NULL DO NOTHING
-RETURNING alert_id;
+-- name: events_newest
+SELECT * FROM events
+WHERE sequence < :below AND sequence >= :first AND (:kinds = '' OR instr(:kinds, ',' || kind || ',') > 0)
+ORDER BY sequence DESC LIMIT :count;
 
--- name: alert_clear
-UPDATE alerts SET cleared_at = :at WHERE alert_id = :alert_id AND cleared_at IS NULL;
+-- name: events_newest_of_subject
+SELECT * FROM events
+WHERE subject = :subject AND sequence < :below AND sequence >= :first
+    AND (:kinds = '' OR instr(:kinds, ',' || kind || ',') > 0)
+ORDER BY sequence DESC LIMIT :count;
 
--- name: alert_standing
-SELECT alert_id FROM alerts WHERE kind = :kind AND subject = :subject AND cleared_at IS NULL;
+-- name: event_from
+SELECT sequence, occurred_at FROM events WHERE sequence >= :sequence ORDER BY sequence LIMIT 1;

@@ -39,5 +39,17 @@ WHERE task_id = :task_id AND token = :token AND ended_at IS NULL AND acknowledge
 
 -- name: lease_permit
 UPDATE leases
-SET permitted_at = :at, permit_expires_us = :expires_us, permit_evidence_ref = :evidence_ref
+SET permitted_at = :at, permit_expires_us = :expires_us
 WHERE task_id = :task_id AND lease_number = :lease_number AND ended_at IS NULL AND permitted_at IS NULL;
+
+-- name: lease_verified
+UPDATE leases
+SET verification_verdict = :verdict, verification_covers_window = :covers_window,
+    verification_evidence_ref = :evidence_ref, verification_begun_us = :begun_us
+WHERE task_id = :task_id AND lease_number = :lease_number AND ended_at IS NULL;
+
+-- name: lease_of_the_unknown
+INSERT INTO leases (task_id, lease_number, token, worker_id, session_id, journal_id, via, started_at, started_us,
+    acknowledged_at, ended_at, ended_us, permitted_at, permit_expires_us)
+VALUES (:task_id, :lease_number, :token, :worker_id, :journal_id, :journal_id, 'grpc', :at, :elapsed_us,
+    :at, :at, :elapsed_us, :at, :elapsed_us);

@@ -10,9 +10,6 @@ SELECT status, count(*) AS count FROM callbacks GROUP BY status;
 -- name: metrics_alerts
 SELECT kind, count(*) AS count FROM alerts WHERE cleared_at IS NULL GROUP BY kind;
 
--- name: metrics_workers
-SELECT worker_id, last_seen_us FROM workers ORDER BY last_seen_us DESC LIMIT :count;
-
 -- name: metrics_events
 SELECT kind, count(*) AS count FROM events WHERE sequence > :after AND sequence <= :last GROUP BY kind;
 

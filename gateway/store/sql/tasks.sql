@@ -19,26 +19,25 @@ SELECT * FROM tasks WHERE slot IS NOT NULL AND lease_deadline_us <= :elapsed_us 
 -- name: task_in_slot
 SELECT task_id FROM tasks WHERE slot = :slot;
 
--- name: task_take
+-- name: task_move
+-- The one statement that changes a status. It finds the task as its caller read it, or moves nothing: besides the status
+-- and the lease, what decides whether an order may be there must be unchanged.
 UPDATE tasks
-SET status = 'leased', slot = :slot, lease_owner = :worker_id, lease_expires_at = :expires_at,
-    lease_deadline_us = :deadline_us, lease_count = lease_count + 1,
-    may_have_clicked = max(may_have_clicked, :may_have_clicked), updated_at = :at
-WHERE task_id = :task_id AND status = :from_status;
+SET status = :status, slot = :slot, lease_owner = :lease_owner, lease_expires_at = :lease_expires_at,
+    lease_deadline_us = :lease_deadline_us, lease_count = :lease_count, queued_us = :queued_us,
+    latest_state = :latest_state, latest_lease = :latest_lease, latest_sequence = :latest_sequence,
+    end_state = :end_state, end_status = :end_status, order_known = :order_known,
+    may_have_clicked = :may_have_clicked, submit_permitted_at = :submit_permitted_at, resolved_at = :resolved_at,
+    order_stated = :order_stated, updated_at = :updated_at
+WHERE task_id = :task_id AND status = :from_status AND lease_count = :from_lease_count
+    AND may_have_clicked = :from_may_have_clicked AND order_known = :from_order_known
+    AND order_stated = :from_order_stated;
 
--- name: task_give_back
-UPDATE tasks
-SET status = 'queued', slot = NULL, lease_owner = NULL, lease_expires_at = NULL, lease_deadline_us = NULL,
-    lease_count = lease_count - 1, updated_at = :at,
-    may_have_clicked = EXISTS (
-        SELECT 1 FROM leases
-        WHERE leases.task_id = tasks.task_id AND (leases.via = 'rest' OR leases.permitted_at IS NOT NULL)
-    )
-WHERE task_id = :task_id AND status = 'leased' AND lease_count = :lease_number;
+-- name: task_mark_order_known
+UPDATE tasks SET order_known = 1, updated_at = :at WHERE task_id = :task_id AND order_known = 0;
 
--- name: task_extend
-UPDATE tasks
-SET lease_expires_at = :expires_at, lease_deadline_us = :deadline_us, updated_at = :at
+-- name: task_mark_permitted
+UPDATE tasks SET may_have_clicked = 1, submit_permitted_at = :at, updated_at = :at
 WHERE task_id = :task_id AND slot IS NOT NULL AND lease_count = :lease_number;
 
 -- name: task_rebase_deadline
@@ -46,34 +45,6 @@ UPDATE tasks SET lease_deadline_us = :deadline_us WHERE task_id = :task_id AND s
 
 -- name: task_rekey_slot
 UPDATE tasks SET slot = :slot WHERE task_id = :task_id AND slot IS NOT NULL;
-
--- name: task_progress
-UPDATE tasks
-SET status = :status, latest_state = :latest_state, latest_lease = :latest_lease, latest_sequence = :latest_sequence,
-    order_known = max(order_known, :order_known), updated_at = :at
-WHERE task_id = :task_id AND status = :from_status;
-
--- name: task_finish
-UPDATE tasks
-SET status = :status, slot = NULL, lease_owner = NULL, lease_expires_at = NULL, lease_deadline_us = NULL,
-    end_state = :end_state, end_status = :status, updated_at = :at
-WHERE task_id = :task_id AND slot IS NOT NULL;
-
--- name: task_turn_stale
-UPDATE tasks
-SET status = 'stale', slot = NULL, lease_owner = NULL, lease_expires_at = NULL, lease_deadline_us = NULL,
-    updated_at = :at
-WHERE task_id = :task_id AND slot IS NOT NULL;
-
--- name: task_cancel
-UPDATE tasks SET status = 'failed', updated_at = :at
-WHERE task_id = :task_id AND status = 'queued' AND lease_count = 0;
-
--- name: task_mark_order_known
-UPDATE tasks SET order_known = 1, updated_at = :at WHERE task_id = :task_id AND order_known = 0;
-
--- name: task_mark_permitted
-UPDATE tasks SET may_have_clicked = 1, submit_permitted_at = :at, updated_at = :at WHERE task_id = :task_id;
 
 -- name: tasks_newest
 SELECT * FROM tasks WHERE row < :below ORDER BY row DESC LIMIT :count;
@@ -124,3 +95,38 @@ SELECT count(*) AS count FROM tasks WHERE status = 'queued';
 
 -- name: tasks_queued_oldest
 SELECT task_id, site, created_at, queued_us FROM tasks WHERE status = 'queued' ORDER BY row LIMIT :count;
+
+-- name: tasks_open
+-- Those that may still be, or have been since, in a worker's hand; one that needs a person could have been requeued.
+SELECT * FROM tasks
+WHERE status IN ('queued', 'leased', 'running', 'stale')
+    OR status = 'needs_human' AND may_have_clicked = 0 AND order_known = 0
+ORDER BY row;
+
+-- name: task_of_worker
+SELECT task_id FROM tasks WHERE slot IS NOT NULL AND lease_owner = :worker_id;
+
+-- name: tasks_to_decide
+-- A task waits since its oldest standing alert; a conflict about an order number concerns all tasks that it was told of.
+SELECT tasks.*, waiting.first_alert FROM (
+    SELECT task_id, min(alert_id) AS first_alert FROM (
+        SELECT task_id, alert_id FROM alerts WHERE cleared_at IS NULL AND task_id IS NOT NULL
+        UNION ALL
+        SELECT order_numbers.task_id, alerts.alert_id FROM alerts JOIN order_numbers USING (site, site_order_id)
+        WHERE alerts.cleared_at IS NULL
+    ) AS standing
+    GROUP BY task_id
+) AS waiting
+JOIN tasks ON tasks.task_id = waiting.task_id
+WHERE (waiting.first_alert, tasks.row) > (:after_alert, :after_row)
+ORDER BY waiting.first_alert, tasks.row LIMIT :count;
+
+-- name: tasks_to_strip
+SELECT row, task_id, intent_json FROM tasks
+WHERE status IN ('succeeded', 'failed') AND intent_digest IS NULL AND updated_at < :before AND row > :after
+    AND NOT EXISTS (SELECT 1 FROM alerts WHERE alerts.task_id = tasks.task_id AND alerts.cleared_at IS NULL)
+ORDER BY row LIMIT :count;
+
+-- name: task_strip
+UPDATE tasks SET intent_json = '{}', intent_digest = :digest
+WHERE task_id = :task_id AND status IN ('succeeded', 'failed') AND intent_digest IS NULL AND updated_at < :before;

@@ -15,8 +15,9 @@ from gateway.domain.task_document import task_document
 from gateway.operations.restore import mark_restored
 from gateway.orders.callbacks import file_callback
 from gateway.orders.submit import cancel
+from gateway.store import tasks
 from gateway.store.port import Transaction
-from gateway.store.rows import get_task, with_reports
+from gateway.store.reports import with_reports
 from tests.gateway.callbacks.conftest import INTENT, Courier
 from tests.gateway.callbacks.receiver import Receiver
 from tests.gateway.operations.person import OPERATOR, Person
@@ -143,7 +144,7 @@ def test_what_is_sent_is_the_documented_task_detail_as_it_was_then(courier: Cour
     lease = courier.book.take()
     courier.book.report(lease, OrderState.ORDERED, site_order_id="R-1", payable_yen=12_800, detail='bought "it"')
     courier.book.report(lease, OrderState.AWAITING_PAYMENT, terminal=True, terminal_status=TaskStatus.NEEDS_HUMAN)
-    then = task_document(courier.book.run(lambda tx, _: with_reports(tx, get_task(tx, "po-1"))))
+    then = task_document(courier.book.run(lambda tx, _: with_reports(tx, tasks.get(tx, "po-1"))))
     at = courier.book.clock.now().utc
     courier.book.time.advance(60)
     person.resolve(TaskStatus.SUCCEEDED)

@@ -10,6 +10,7 @@ from gateway.domain.operations import Alert
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.operations.alerts import WorkerWatch, watch_queue
+from gateway.store import alerts
 from tests.gateway.operations.person import WHY, Person, bring
 from tests.gateway.support.book import Book, reason
 from tests.gateway.support.manual_time import TICK
@@ -178,6 +179,6 @@ def test_what_has_happened_is_answered_once_with_a_reason(book: Book, person: Pe
 
 def test_alerts_by_kind_newest_first(book: Book, person: Person) -> None:
     bring(book, TaskStatus.STALE)
-    book.run(lambda tx, now: tx.one("alert_raise", kind=OFFLINE, subject="w9", message="m", at=now.utc))
+    book.run(lambda tx, now: alerts.raise_once(tx, now, AlertKind.WORKER_OFFLINE, "w9", "m"))
     assert [alert.kind for alert in person.alerts()] == [OFFLINE, AlertKind.TASK_STALE]
     assert [alert.kind for alert in person.alerts(OFFLINE)] == [OFFLINE]

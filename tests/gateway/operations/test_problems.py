@@ -15,8 +15,8 @@ from gateway.domain.operations import BackupFacts
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.operations.alert_outbox import delivered, failed
 from gateway.operations.problems import health_with_problems, record_backup
-from gateway.orders.history import raise_alert
 from gateway.orders.submit import submit
+from gateway.store import alerts
 from gateway.sweeps.health import HealthSweep
 from tests.gateway.operations.person import Person, bring
 from tests.gateway.support.book import Book
@@ -51,7 +51,7 @@ def test_a_decision_that_waits_is_a_problem_until_it_is_made(book: Book, person:
 
 @pytest.mark.parametrize("kind", AlertKind)
 def test_any_standing_alert_is_a_problem(book: Book, kind: AlertKind) -> None:
-    book.run(raise_alert, kind, "about-1", "words")
+    book.run(alerts.raise_once, kind, "about-1", "words")
     assert problems(book) == {ProblemKind.ALERT_STANDING: f"1 {kind.value}; see `order-gateway alerts`"}
 
 
@@ -65,7 +65,7 @@ def test_a_worker_that_is_gone_and_a_task_that_waits_are_problems(book: Book) ->
 
 
 def test_a_webhook_that_takes_nothing_is_a_problem_from_the_third_try_on(book: Book) -> None:
-    book.run(raise_alert, AlertKind.LATE_REPORT, "po-1", "words")
+    book.run(alerts.raise_once, AlertKind.LATE_REPORT, "po-1", "words")
     (number,) = (row["delivery_id"] for row in book.rows("SELECT delivery_id FROM alert_deliveries"))
     for tries in (1, 2, 3):
         assert ProblemKind.ALERT_WEBHOOK_FAILING not in problems(book), tries

@@ -37,8 +37,8 @@ from gateway.orders.permit import request_permit
 from gateway.orders.report import report
 from gateway.orders.start import Started, resume_after_start
 from gateway.orders.submit import cancel, submit
+from gateway.store import leases, pauses, tasks
 from gateway.store.port import Transaction
-from gateway.store.rows import current_lease, get_task
 from gateway.store.sqlite.engine import open_database
 from tests.gateway.support.manual_time import ManualTime
 from tests.gateway.support.template import make_ready
@@ -197,7 +197,7 @@ class Book:
         return self.run(undo_lease, lease.task_id, lease.token, Actor("gateway"))
 
     def holder(self, lease: Lease, **fields: Any) -> Holder:
-        owner = self.run(lambda tx, _: current_lease(tx, get_task(tx, lease.task_id)))
+        owner = self.run(lambda tx, _: leases.current(tx, tasks.get(tx, lease.task_id)))
         assert owner is not None
         return replace(Holder(lease.task_id, owner.worker_id, lease.token, "worker"), **fields)
 
@@ -240,15 +240,15 @@ class Book:
     # What people do.
 
     def pause(self, site: str = "", why: str = "the card is being replaced") -> None:
-        self.run(lambda tx, now: tx.change("pause_set", site=site, at=now.utc, by="operator", reason=why))
+        self.run(lambda tx, now: pauses.add(tx, now, site, why, Actor("operator")))
 
     def resume(self, site: str = "") -> None:
-        self.run(lambda tx, now: tx.change("pause_lift", site=site))
+        self.run(lambda tx, _: pauses.lift(tx, site))
 
     # What is in the book.
 
     def task(self, task_id: str = "po-1") -> Task:
-        return self.run(lambda tx, _: get_task(tx, task_id))
+        return self.run(lambda tx, _: tasks.get(tx, task_id))
 
     def status(self, task_id: str = "po-1") -> TaskStatus:
         return self.task(task_id).status

@@ -13,7 +13,7 @@ from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.order_leases import OrderDispatcher, OrderLeaseSource
 from gateway.domain.models import Actor, Lease, LeaseRequest, Policy, Submission, Submitted, Task, Via
 from gateway.orders.submit import submit
-from gateway.store.rows import get_task
+from gateway.store import tasks
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from tests.gateway.support import dump
 from tests.gateway.support.book import JOURNAL, POLICY
@@ -39,7 +39,7 @@ class Core:
         return await self.store.write(submit, self.policy, wanted, Actor("upstream"))
 
     async def task(self, task_id: str = "po-1") -> Task:
-        return await self.store.write(lambda tx, _now: get_task(tx, task_id))
+        return await self.store.write(lambda tx, _now: tasks.get(tx, task_id))
 
     def request(self, worker: str = "w1", session: str = "", **fields: Any) -> LeaseRequest:
         values: dict[str, Any] = {

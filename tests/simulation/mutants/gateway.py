@@ -17,11 +17,15 @@ import gateway.orders.lease
 import gateway.orders.permit
 import gateway.orders.report
 import gateway.orders.settle
+import gateway.orders.task_alerts
 import gateway.restore
 import gateway.store.sqlite.writer
-from gateway.domain.models import Actor, Via
+from gateway.domain.models import GATEWAY, AlertKind, Via
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 from gateway.domain.states import TaskStatus
+from gateway.domain.transitions import Event
+from gateway.orders.transition import transition
+from gateway.store import leases, tasks
 from gateway.store.sqlite.writer import GroupWriter
 from tests.simulation.mutants.registry import mutant, replaced, sql, without
 
@@ -57,13 +61,13 @@ def no_settle_time(stack: ExitStack) -> None:
 @mutant
 def second_permit_to_another_journal(stack: ExitStack) -> None:
     """Which journal had the first permit does not matter."""
-    refuse, read = gateway.orders.permit._earlier_leases_refuse, gateway.orders.permit.lease_from
+    refuse, read = gateway.orders.permit._earlier_leases_refuse, leases.of_task
 
     def mutated(tx: Any, policy: Any, task: Any, lease: Any, request: Any, now: Any) -> Any:
-        def as_own(row: Any) -> Any:
-            return replace(read(row), journal_id=request.journal_id)
+        def as_own(tx: Any, task_id: str) -> Any:
+            return [replace(lease, journal_id=request.journal_id) for lease in read(tx, task_id)]
 
-        with patch.object(gateway.orders.permit, "lease_from", as_own):
+        with patch.object(leases, "of_task", as_own):
             return refuse(tx, policy, task, lease, request, now)
 
     replaced(stack, gateway.orders.permit, "_earlier_leases_refuse", mutated)
@@ -76,9 +80,7 @@ def automatic_requeue(stack: ExitStack) -> None:
 
     def mutated(tx: Any, now: Any, task: Any, *args: Any, **options: Any) -> Any:
         stale = expire(tx, now, task, *args, **options)
-        tx.change("task_requeue", task_id=task.task_id, at=now.utc, elapsed_us=now.elapsed_us)
-        gateway.orders.expire.record(tx, now, stale, "requeue", Actor("gateway"), TaskStatus.QUEUED)
-        return gateway.orders.expire.get_task(tx, task.task_id)
+        return transition(tx, now, stale, Event.REQUEUE, TaskStatus.QUEUED, GATEWAY, queued_us=now.elapsed_us)
 
     for module in (gateway.orders.expire, gateway.orders.hold, gateway.orders.lease):
         replaced(stack, module, "expire", mutated)
@@ -121,12 +123,11 @@ def undo_without_the_fence(stack: ExitStack) -> None:
     """What a client that has gone was given is taken back, whatever became of it."""
 
     def undo(tx: Any, now: Any, task_id: str, token: str, actor: Any) -> bool:
-        task = gateway.orders.lease.find_task(tx, task_id)
+        task = tasks.find(tx, task_id)
         if task is None or task.status is not TaskStatus.LEASED:
             return False
         tx.change("lease_undo", task_id=task_id, token=token)
-        tx.change("task_give_back", task_id=task_id, lease_number=task.lease_count, at=now.utc)
-        gateway.orders.lease.record(tx, now, task, "undo", actor, TaskStatus.QUEUED)
+        transition(tx, now, task, Event.UNDO, TaskStatus.QUEUED, actor, lease_count=task.lease_count - 1)
         return True
 
     sql(stack, lease_undo="DELETE FROM leases WHERE task_id = :task_id AND :token <> '' AND ended_at IS NULL")
@@ -139,8 +140,8 @@ def order_of_arrival(stack: ExitStack) -> None:
     """The latest state is the one that arrived last, whatever its sequence."""
     mirror, arrived = gateway.orders.report._mirror, iter(range(2**30, 2**31))
 
-    def mutated(tx: Any, now: Any, task: Any, lease: Any, state: Any, told: Any, status: Any) -> Any:
-        return mirror(tx, now, task, lease, state, replace(told, sequence=next(arrived)), status)
+    def mutated(tx: Any, now: Any, task: Any, lease: Any, state: Any, told: Any) -> Any:
+        return mirror(tx, now, task, lease, state, replace(told, sequence=next(arrived)))
 
     replaced(stack, gateway.orders.report, "_mirror", mutated)
 
@@ -210,19 +211,19 @@ def answered_before_the_commit(stack: ExitStack) -> None:
 @mutant
 def stale_without_an_alert(stack: ExitStack) -> None:
     """Nobody is told that a lease has run out."""
-    replaced(stack, gateway.orders.expire, "raise_alert", lambda *_: False)
+    _never_alerting(stack, AlertKind.TASK_STALE)
 
 
 @mutant
 def needs_human_without_an_alert(stack: ExitStack) -> None:
     """Nobody is told that a task needs a person."""
-    replaced(stack, gateway.orders.report, "raise_alert", lambda *_: False)
+    _never_alerting(stack, AlertKind.TASK_NEEDS_HUMAN)
 
 
 @mutant
 def resolved_before_it_is_settled(stack: ExitStack) -> None:
     """A person's statement that nothing was ordered is taken while a click may still be on its way."""
-    replaced(stack, gateway.operations.decide, "_not_settled", lambda *_: None)
+    replaced(stack, gateway.operations.actions, "_not_settled", lambda *_: None)
 
 
 @mutant
@@ -232,7 +233,9 @@ def second_permit_never_given(stack: ExitStack) -> None:
 
     def mutated(tx: Any, policy: Any, task: Any, lease: Any, request: Any, now: Any) -> Any:
         refusal = refuse(tx, policy, task, lease, request, now)
-        earlier = any(row["permitted_at"] and row["lease_number"] < lease.lease_number for row in _leases(tx, task))
+        earlier = any(
+            other.permitted_at and other.lease_number < lease.lease_number for other in leases.of_task(tx, task.task_id)
+        )
         if refusal is None and earlier:
             return gateway.orders.permit._refuse(task, Reason.PERMIT_OTHER_JOURNAL, "never twice")
         return refusal
@@ -332,7 +335,7 @@ def unknown_commit_called_undone(stack: ExitStack) -> None:
 @mutant
 def late_report_makes_no_order_known(stack: ExitStack) -> None:
     """A report that comes too late is kept, but what it says of an order counts for nothing."""
-    sql(stack, task_mark_order_known="UPDATE tasks SET updated_at = :at WHERE task_id = :task_id AND 0")
+    replaced(stack, tasks, "mark_order_known", lambda *_: None)
 
 
 @mutant
@@ -351,5 +354,12 @@ def restored_without_a_mark(stack: ExitStack) -> None:
     replaced(stack, gateway.restore, "mark_restored", lambda *_: 0)
 
 
-def _leases(tx: Any, task: Any) -> Any:
-    return tx.all("leases_of_task", task_id=task.task_id)
+def _never_alerting(stack: ExitStack, silent: AlertKind) -> None:
+    """No event of a task raises alerts of this kind."""
+    raised = gateway.orders.task_alerts._raised
+
+    def mutated(*args: Any) -> Any:
+        alert = raised(*args)
+        return None if alert is None or alert[0] is silent else alert
+
+    replaced(stack, gateway.orders.task_alerts, "_raised", mutated)

@@ -1,0 +1,92 @@
+"""The one way by which a task's status changes: by the table, exactly one row, with all that follows.
+
+What follows is the history, the alerts and callbacks of the event, and the wake-up of those who wait. Why:
+docs/adr/0015-one-transition-function.md.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, TypedDict, Unpack
+
+from gateway.domain.instant import Instant
+from gateway.domain.models import Actor, Submission, Task
+from gateway.domain.states import ACTIVE, OrderState, TaskStatus
+from gateway.domain.transitions import TRANSITIONS, Event, leads_to
+from gateway.orders import task_alerts
+from gateway.orders.callbacks import CALLED_BACK, call_back
+from gateway.orders.history import record
+from gateway.orders.topics import QUEUE
+from gateway.store import history, tasks
+from gateway.store.port import Transaction
+
+
+class TransitionError(Exception):
+    """A use case asked for what the table does not allow: a fault of this program; all is undone."""
+
+
+class TaskChanges(TypedDict, total=False):
+    """What may change with a task's status, named as in `Task`."""
+
+    slot: str
+    lease_owner: str
+    lease_expires_at: str
+    lease_deadline_us: int
+    lease_count: int
+    queued_us: int
+    latest_state: OrderState | None
+    latest_lease: int
+    latest_sequence: int
+    end_state: OrderState | None
+    end_status: TaskStatus | None
+    order_known: bool
+    may_have_clicked: bool
+    submit_permitted_at: str
+    resolved_at: str
+    order_stated: bool
+
+
+_NO_LEASE: Final[dict[str, Any]] = dict.fromkeys(("slot", "lease_owner", "lease_expires_at", "lease_deadline_us"))
+
+
+def transition(
+    tx: Transaction,
+    now: Instant,
+    task: Task,
+    event: Event,
+    to: TaskStatus,
+    actor: Actor,
+    *,
+    reason: str = "",
+    details: Mapping[str, Any] | None = None,
+    **changes: Unpack[TaskChanges],
+) -> Task:
+    """Let `event` happen to a task as it was read in this transaction, and return the task as it is then.
+
+    `reason` and `details` (JSON values, never a token) go into the history. A task that is not active afterwards has
+    no slot and no holder. Raises TransitionError if the table does not let the event lead to this status from here,
+    RowCountError unless exactly one row moved.
+    """
+    if not leads_to(event, task, to):
+        raise TransitionError(f"{event} does not lead task {task.task_id} from {task.status} to {to}")
+    after = replace(task, status=to, updated_at=now.utc, **changes)
+    if to not in ACTIVE:
+        after = replace(after, **_NO_LEASE)
+    tasks.move(tx, task, after)
+    details = details or {}
+    record(tx, now, task, event, actor, to, reason=reason, **details)
+    if to in CALLED_BACK and (to is not task.status or event is Event.RESOLVE):
+        call_back(tx, now, after)
+    task_alerts.apply(tx, now, event, task, after, actor, details)
+    if to is TaskStatus.QUEUED or (task.status in ACTIVE and to not in ACTIVE):
+        tx.notify(QUEUE)
+    return after
+
+
+def file(tx: Transaction, now: Instant, submission: Submission, actor: Actor) -> bool:
+    """Let a task begin in the queue, its first status. False if there is one of this id, which is left as it is."""
+    (first,) = TRANSITIONS[Event.SUBMIT, None]
+    if not tasks.add(tx, now, submission):
+        return False
+    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, first))
+    tx.notify(QUEUE)
+    return True

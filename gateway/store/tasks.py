@@ -1,0 +1,256 @@
+"""Tasks: one row a task, filed once, moved by one statement, never deleted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.domain.instant import Instant
+from gateway.domain.models import Submission, Task
+from gateway.domain.states import OrderState, TaskStatus
+from gateway.store.port import ReadTransaction, Row, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """A queued task without its intent. `queued_us`: since when, by the service clock; 0 where nobody wrote it down."""
+
+    task_id: str
+    site: str
+    created_at: str
+    queued_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTask:
+    """A task that waits for a person, with the number of its oldest standing alert."""
+
+    task: Task
+    first_alert: int
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """A task's intent, for whoever drops it."""
+
+    row: int
+    task_id: str
+    intent_json: str
+
+
+def add(tx: Transaction, now: Instant, submission: Submission) -> bool:
+    """File a task as queued; False if there is one of this id, which is left as it is."""
+    return (
+        tx.change(
+            "task_insert",
+            task_id=submission.task_id,
+            site=submission.site,
+            intent_json=submission.intent_json,
+            callback_url=submission.callback_url,
+            traceparent=submission.traceparent,
+            elapsed_us=now.elapsed_us,
+            at=now.utc,
+        )
+        > 0
+    )
+
+
+def find(tx: ReadTransaction, task_id: str) -> Task | None:
+    """Return the task, or None."""
+    row = tx.one("task_get", task_id=task_id)
+    return None if row is None else _task(row)
+
+
+def get(tx: ReadTransaction, task_id: str) -> Task:
+    """Return a task that is known to exist. Raises LookupError."""
+    task = find(tx, task_id)
+    if task is None:
+        raise LookupError(f"task {task_id} should exist")
+    return task
+
+
+def move(tx: Transaction, before: Task, after: Task) -> None:
+    """Turn a task from what it was read as into `after`; only `gateway.orders.transition` may.
+
+    Raises RowCountError if the task is not as it was read: another status or lease, or more known of an order.
+    """
+    tx.change_one(
+        "task_move",
+        task_id=before.task_id,
+        from_status=before.status,
+        from_lease_count=before.lease_count,
+        from_may_have_clicked=int(before.may_have_clicked),
+        from_order_known=int(before.order_known),
+        from_order_stated=int(before.order_stated),
+        status=after.status,
+        slot=after.slot,
+        lease_owner=after.lease_owner,
+        lease_expires_at=after.lease_expires_at,
+        lease_deadline_us=after.lease_deadline_us,
+        lease_count=after.lease_count,
+        queued_us=after.queued_us,
+        latest_state=after.latest_state,
+        latest_lease=after.latest_lease,
+        latest_sequence=after.latest_sequence,
+        end_state=after.end_state,
+        end_status=after.end_status,
+        order_known=int(after.order_known),
+        may_have_clicked=int(after.may_have_clicked),
+        submit_permitted_at=after.submit_permitted_at,
+        resolved_at=after.resolved_at,
+        order_stated=int(after.order_stated),
+        updated_at=after.updated_at,
+    )
+
+
+def mark_permitted(tx: Transaction, now: Instant, task: Task) -> None:
+    """Note that the task's lease allows a click. Raises RowCountError unless it is this lease's still."""
+    tx.change_one("task_mark_permitted", task_id=task.task_id, lease_number=task.lease_count, at=now.utc)
+
+
+def mark_order_known(tx: Transaction, now: Instant, task: Task) -> None:
+    """Note that a worker told of an order, which nobody had done yet."""
+    tx.change_one("task_mark_order_known", task_id=task.task_id, at=now.utc)
+
+
+def rekey_slot(tx: Transaction, task: Task, slot: str) -> None:
+    """Let an active task occupy another slot."""
+    tx.change_one("task_rekey_slot", task_id=task.task_id, slot=slot)
+
+
+def rebase_deadline(tx: Transaction, task: Task, deadline_us: int) -> None:
+    """Set the deadline of an active task's lease, in microseconds of the service clock."""
+    tx.change_one("task_rebase_deadline", task_id=task.task_id, deadline_us=deadline_us)
+
+
+def oldest_queued(tx: ReadTransaction, site: str) -> Task | None:
+    """Return the site's task that was filed first of those in the queue."""
+    row = tx.one("task_oldest_queued", site=site)
+    return None if row is None else _task(row)
+
+
+def active(tx: ReadTransaction) -> list[Task]:
+    """Return the tasks that occupy a slot, as they were filed."""
+    return [_task(row) for row in tx.all("tasks_active")]
+
+
+def any_active(tx: ReadTransaction) -> str | None:
+    """Return the id of a task that occupies a slot, whichever slot; None if all are free."""
+    return _id(tx.one("tasks_active"))
+
+
+def in_slot(tx: ReadTransaction, slot: str) -> str | None:
+    """Return the id of the task that occupies this slot; None if it is free."""
+    return _id(tx.one("task_in_slot", slot=slot))
+
+
+def held_by(tx: ReadTransaction, worker_id: str) -> str | None:
+    """Return the id of a task that a worker holds; None if it holds none."""
+    return _id(tx.one("task_of_worker", worker_id=worker_id))
+
+
+def lapsed(tx: ReadTransaction, now: Instant) -> list[Task]:
+    """Return the active tasks whose lease has reached its deadline."""
+    return [_task(row) for row in tx.all("tasks_lapsed", elapsed_us=now.elapsed_us)]
+
+
+def open_at_restore(tx: ReadTransaction) -> list[Task]:
+    """Return the tasks that may still be, or have been since the backup, in a worker's hand."""
+    return [_task(row) for row in tx.all("tasks_open")]
+
+
+def newest(tx: ReadTransaction, status: TaskStatus | None, site: str | None, below: int, count: int) -> Sequence[Task]:
+    """Return up to `count` tasks of a status and a site (None: all) of rows smaller than `below`, newest first."""
+    if status is None and site is None:
+        rows = tx.all("tasks_newest", below=below, count=count)
+    elif site is None:
+        rows = tx.all("tasks_newest_by_status", status=status, below=below, count=count)
+    elif status is None:
+        rows = tx.all("tasks_newest_by_site", site=site, below=below, count=count)
+    else:
+        rows = tx.all("tasks_newest_by_status_and_site", status=status, site=site, below=below, count=count)
+    return [_task(row) for row in rows]
+
+
+def row_at(tx: ReadTransaction, status: TaskStatus | None, site: str | None, offset: int) -> int | None:
+    """Return the row number of the task after the `offset` newest; None if there are not so many."""
+    if status is None and site is None:
+        row = tx.one("tasks_slice", offset=offset, count=1)
+    elif site is None:
+        row = tx.one("tasks_slice_by_status", status=status, offset=offset, count=1)
+    elif status is None:
+        row = tx.one("tasks_slice_by_site", site=site, offset=offset, count=1)
+    else:
+        row = tx.one("tasks_slice_by_status_and_site", status=status, site=site, offset=offset, count=1)
+    return None if row is None else int(row["row"])
+
+
+def number_of(tx: ReadTransaction, status: TaskStatus | None, site: str | None) -> int:
+    """Return how many tasks there are of a status and a site (None: all)."""
+    if status is None and site is None:
+        row = tx.one("tasks_count")
+    elif site is None:
+        row = tx.one("tasks_count_by_status", status=status)
+    elif status is None:
+        row = tx.one("tasks_count_by_site", site=site)
+    else:
+        row = tx.one("tasks_count_by_status_and_site", status=status, site=site)
+    return 0 if row is None else int(row["count"])
+
+
+def oldest_in_queue(tx: ReadTransaction, count: int) -> list[QueueEntry]:
+    """Return up to `count` queued tasks, the one filed first at first."""
+    return [
+        QueueEntry(row["task_id"], row["site"], row["created_at"], row["queued_us"] or 0)
+        for row in tx.all("tasks_queued_oldest", count=count)
+    ]
+
+
+def waiting_for_a_person(tx: ReadTransaction, after: tuple[int, int], count: int) -> list[WaitingTask]:
+    """Return up to `count` tasks with a standing alert behind this position (alert, row), the longest waiting first."""
+    rows = tx.all("tasks_to_decide", after_alert=after[0], after_row=after[1], count=count)
+    return [WaitingTask(_task(row), row["first_alert"]) for row in rows]
+
+
+def payloads_to_strip(tx: ReadTransaction, after_row: int, before: str, count: int) -> list[Payload]:
+    """Return up to `count` payloads of tasks that ended before a time and do not alert, by row."""
+    rows = tx.all("tasks_to_strip", after=after_row, before=before, count=count)
+    return [Payload(row["row"], row["task_id"], row["intent_json"]) for row in rows]
+
+
+def strip(tx: Transaction, task_id: str, digest: str, before: str) -> bool:
+    """Put the digest in the place of a task's intent; False if something has happened to it since that time."""
+    return tx.change("task_strip", task_id=task_id, digest=digest, before=before) > 0
+
+
+def _id(row: Row | None) -> str | None:
+    return None if row is None else str(row["task_id"])
+
+
+def _task(row: Row) -> Task:
+    return Task(
+        row=row["row"],
+        task_id=row["task_id"],
+        site=row["site"],
+        intent_json=row["intent_json"],
+        callback_url=row["callback_url"],
+        traceparent=row["traceparent"],
+        status=TaskStatus(row["status"]),
+        slot=row["slot"],
+        lease_owner=row["lease_owner"],
+        lease_expires_at=row["lease_expires_at"],
+        lease_deadline_us=row["lease_deadline_us"],
+        lease_count=row["lease_count"],
+        queued_us=row["queued_us"],
+        latest_state=None if row["latest_state"] is None else OrderState(row["latest_state"]),
+        latest_lease=row["latest_lease"],
+        latest_sequence=row["latest_sequence"],
+        end_state=None if row["end_state"] is None else OrderState(row["end_state"]),
+        end_status=None if row["end_status"] is None else TaskStatus(row["end_status"]),
+        order_known=bool(row["order_known"]),
+        may_have_clicked=bool(row["may_have_clicked"]),
+        submit_permitted_at=row["submit_permitted_at"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        resolved_at=row["resolved_at"],
+        order_stated=bool(row["order_stated"]),
+        intent_digest=row["intent_digest"],
+    )
