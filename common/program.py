@@ -24,6 +24,9 @@ class Program(TyperGroup):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
         except CommandError as error:
             logging.shutdown()
             typer.echo(escape_lines(f"{self.name}: {error}"), err=True)

@@ -49,7 +49,9 @@ from gateway.orders.start import Started, resume_after_start
 from gateway.settings import MAX_PARAMS_BYTES, Settings
 from gateway.store.port import Store
 from gateway.store.sqlite.engine import SqliteStore, open_database
+from gateway.store.sqlite.failures import DatabaseGoneError
 from gateway.store.sqlite.online_backups import OnlineBackups
+from gateway.store.sqlite.schema import DatabaseUnusableError
 from gateway.sweeps.alert_webhook import AlertWebhookSweep
 from gateway.sweeps.alerts import AlertSweep
 from gateway.sweeps.callback_sender import CallbackSender
@@ -180,7 +182,7 @@ async def run_gateway(
                 await query_dispatcher.drain()
                 await store.write(clock.save)
         if fatal.done():
-            raise FatalStoreError(f"a commit failed with an unknown outcome: {fatal.result()}") from fatal.result()
+            raise _why_ended(settings, fatal.result()) from fatal.result()
         _log.info("gateway stopped")
 
 
@@ -191,6 +193,16 @@ async def _take_up(store: Store, clock: ServiceClock, policy: Policy, query_poli
     await store.write(resume_queries_after_start, query_policy, clock_continues=clock.continues, wall_utc=wall_utc)
     await store.write(clock.save)
     return started
+
+
+def _why_ended(settings: Settings, error: BaseException) -> Exception:
+    """Return what to raise after a commit of unknown outcome: without its file a start would make an empty database."""
+    if isinstance(error, DatabaseGoneError):
+        return DatabaseUnusableError(
+            f"{settings.gateway_db_path.absolute()}: {error}; put it back together with its -wal, or restore a backup, "
+            "before you start the gateway: a start without it makes an empty database"
+        )
+    return FatalStoreError(f"a commit failed with an unknown outcome: {error}")
 
 
 async def _first(stop: asyncio.Event, fatal: asyncio.Future[BaseException]) -> None:

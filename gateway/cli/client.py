@@ -1,5 +1,6 @@
 """The way to a running gateway: channel, token, stubs, and refusals as exit codes with one clear line."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
@@ -19,6 +20,7 @@ from common.pem_files import PemFileError, check_authorities, check_pair, read_p
 from common.settings import PREFIX, SettingsError
 from gateway.cli.advice import commands
 from gateway.cli.diagnosis import why_unreachable
+from gateway.cli.output import span
 from gateway.cli.settings import CommandSettings, load_command_settings
 
 T = TypeVar("T", bound=Message)
@@ -37,6 +39,13 @@ _CODES: Final = {
     grpc.StatusCode.UNAVAILABLE: Exit.UNREACHABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED: Exit.UNREACHABLE,
 }
+
+
+_OPTIONS: Final = {
+    "site_order_id": "--order-number",
+    "although_impossible": "--although-impossible",
+}
+"""Fields of the contract that refusals name, and the options that fill them in."""
 
 
 class Client:
@@ -126,12 +135,22 @@ def _told(error: Any, target: GatewayTarget, task_id: str) -> CommandError:
         return CommandError(line, Exit.UNREACHABLE)
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return CommandError(f"the gateway at {target.address} does not offer this; it may be an older one", Exit.FAULT)
-    line = detail.message if detail is not None and detail.message else str(error.details())
+    line = str(error.details()) if detail is None else _in_options(detail) or str(error.details())
     if code is grpc.StatusCode.UNAUTHENTICATED:
         line += "; set RAKUTEN_OPERATOR_TOKEN (or RAKUTEN_API_TOKEN)"
     if detail is not None and detail.reason == errors_pb2.ERROR_REASON_STATUS_CONFLICT:
-        line += _what_you_can_do(detail, task_id)
+        line = line.partition("; possible now: ")[0] + _what_you_can_do(detail, task_id)
     return CommandError(line, _exit(code, detail))
+
+
+def _in_options(detail: errors_pb2.ErrorDetail) -> str:
+    """What the gateway says, with options where it names fields of the contract, and times as elsewhere."""
+    line = detail.message
+    for field, option in _OPTIONS.items():
+        line = re.sub(rf"(?<![\w.]){field}(?![\w.])", option, line)
+    if detail.HasField("retry_after"):
+        line = line.replace(f"{detail.retry_after.ToTimedelta().total_seconds():.0f} s", span(detail.retry_after))
+    return line
 
 
 def _what_you_can_do(detail: errors_pb2.ErrorDetail, task_id: str) -> str:

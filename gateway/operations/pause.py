@@ -7,7 +7,7 @@ from gateway.orders.expire import expire_due
 from gateway.orders.history import record_general
 from gateway.orders.topics import QUEUE
 from gateway.store import alerts, pauses, tasks, workers
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 
 
 def pause(tx: Transaction, now: Instant, site: str, reason: str, actor: Actor) -> tuple[Pause, ...]:
@@ -23,6 +23,11 @@ def resume(tx: Transaction, now: Instant, site: str, reason: str, actor: Actor) 
         record_general(tx, now, "resume", actor, reason=reason, site=site)
         tx.notify(QUEUE)
     return pauses.standing(tx)
+
+
+def paused_sites(tx: ReadTransaction, _now: Instant) -> frozenset[str]:
+    """Return the sites that a pause of their own stands for, configured or not."""
+    return frozenset(pause.site for pause in pauses.standing(tx) if pause.site)
 
 
 def forget_worker(tx: Transaction, now: Instant, worker_id: str, reason: str, actor: Actor) -> Refusal | None:

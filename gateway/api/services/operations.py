@@ -21,7 +21,7 @@ from gateway.operations.actions import expire_now, requeue, resolve, withdraw
 from gateway.operations.alerts import answer_alert, list_alerts
 from gateway.operations.decisions import list_decisions
 from gateway.operations.history import list_events
-from gateway.operations.pause import forget_worker, pause, resume
+from gateway.operations.pause import forget_worker, pause, paused_sites, resume
 from gateway.operations.problems import record_backup
 from gateway.orders.read import workers_seen
 from gateway.store.port import Store, StoreUnavailableError
@@ -110,8 +110,9 @@ class OperationsService:
         self, request: operations_pb2.ResumeDispatchRequest, call: Call
     ) -> operations_pb2.ResumeDispatchResponse:
         """Start dispatch again."""
-        # A site that is configured no more may still be paused, so any name will do.
-        site = fields.text("site", request.site, limit=fields.MAX_SITE_CHARACTERS)
+        # A site that is configured no more may still be paused.
+        paused = await self._store.read(paused_sites)
+        site = operation_requests.site_or_all(request.site, (*self._policy.sites, *paused))
         pauses = await self._store.write(resume, site, operation_requests.reason(request), _actor(call))
         return operations_pb2.ResumeDispatchResponse(pauses=_pauses(pauses))
 

@@ -8,6 +8,7 @@ from ordergateway.v1 import operations_pb2
 from rich.progress import Progress
 
 from common.exit_codes import CommandError, Exit
+from common.file_access import next_step
 from common.output import say
 from common.settings import SettingsError
 from common.tables import print_fields
@@ -68,9 +69,13 @@ def restore(
                 _print_facts(inspect(path), as_json_)
             return
         target = settings.gateway_db_path.absolute()
+        if not path.is_file():
+            where = f"neither here nor in {settings.backup_dir.absolute()} (RAKUTEN_BACKUP_DIR)"
+            raise CommandError(f"there is no backup {file}, {where}; nothing was changed", Exit.DATABASE)
         if not yes:
             _ask(path, target)
-        with Progress(console=progress_console(), transient=True) as progress:
+        console = progress_console()
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             copying = progress.add_task("restoring")
             done = put_back(
                 path, target, lambda left, total: progress.update(copying, completed=total - left, total=total)
@@ -80,7 +85,8 @@ def restore(
     except DatabaseUnusableError as error:
         raise CommandError(str(error), Exit.DATABASE) from error
     except OSError as error:
-        raise CommandError(f"{error.filename or file}: {error.strerror}", Exit.DATABASE) from error
+        found = Path(error.filename or file)
+        raise CommandError(f"{found}: {error.strerror}{next_step(found)}", Exit.DATABASE) from error
     _print_restored(done, target, as_json_)
 
 
@@ -93,7 +99,13 @@ def _ask(backup: Path, target: Path) -> None:
             f"There is no database at {target} (RAKUTEN_GATEWAY_DB_PATH). Is this the one that the gateway reads, and "
             f"shall {backup} become it?"
         )
-    typer.confirm(question, abort=True, err=True)
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        line = "nobody answered, and nothing was changed; --yes says beforehand that this is the database"
+        raise CommandError(line, Exit.USAGE) from None
+    if not agreed:
+        raise CommandError("nothing was changed", Exit.FAULT)
 
 
 def _find(file: Path, settings: Settings) -> Path:

@@ -1,5 +1,7 @@
 """`order-gateway catalog`: the account's orders as the site shows them, compared with the tasks."""
 
+from typing import Annotated
+
 import typer
 from ordergateway.v1 import account_queries_pb2, catalog_pb2, orders_pb2
 
@@ -10,6 +12,8 @@ from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOpti
 from gateway.cli.output import as_json, list_as_json, print_json, when, word
 
 catalog = typer.Typer(help="Look at the order catalogue, and compare it with the tasks.", no_args_is_help=True)
+
+ReadSiteOption = Annotated[str, typer.Option("--site", help="The site to read; without it the first configured one.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -47,7 +51,7 @@ def list_orders(
 
 
 @catalog.command()
-def discover(site: SiteOption = "", gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
+def discover(site: ReadSiteOption = "", gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
     """Have a worker read the site's order list into the catalogue now, instead of at the next interval.
 
     It files an account query for it, which `order-gateway queries show` shows; while one is under way, no second

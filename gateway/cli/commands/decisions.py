@@ -8,8 +8,9 @@ import typer
 from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
 from rich.text import Text
 
-from common.output import plain, print_line, say
+from common.output import plain, print_line, say, width
 from common.tables import print_fields
+from common.wrapping import wrapped
 from gateway.api.codec.messages import order_state_to, task_status_to
 from gateway.cli.advice import advice
 from gateway.cli.client import connected
@@ -48,7 +49,10 @@ def decisions(limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: 
 def requeue(
     task: TaskArgument, reason: ReasonOption, gateway: GatewayOption = None, as_json_: JsonOption = False
 ) -> None:
-    """Put a stale task back into the queue; the next worker looks at the site before it does anything."""
+    """Put a task that is stale, or needs a person while an order is impossible, back into the queue.
+
+    The next worker looks at the site before it does anything.
+    """
     request = operations_pb2.RequeueOrderRequest(task_id=task, reason=reason)
     with connected(gateway) as client:
         _print_done(client.call(client.operations.RequeueOrder, request).task, as_json_)
@@ -136,8 +140,15 @@ def _print_decision(decision: operations_pb2.Decision) -> None:
         print_reports(task)
     print_line(Text("\nwhat you can do", "bold"))
     for line in advice(decision):
-        print_line(f"  {line}")
+        _print_advice(line)
     print_line()
+
+
+def _print_advice(line: str) -> None:
+    """Sentences, in brackets, are wrapped; a command stays one line, to be copied."""
+    room = width()
+    for part in wrapped(line, room - 2) if room is not None and line.startswith("(") else [line]:
+        print_line(f"  {part}")
 
 
 def _known(decision: operations_pb2.Decision) -> Iterator[tuple[str, Any]]:

@@ -19,7 +19,19 @@ from gateway.domain.models import AlertKind
 
 alerts = typer.Typer(help="See what a person should look at, and say what was dealt with.")
 
-_FORMATS: Final = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d"]
+_TIMES: Final = "2026-11-29T15:58:22Z, 2026-11-29T15:58:22+09:00, or 2026-11-29 (midnight UTC)"
+
+
+def _moment(text: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        at = None
+    if at is None or (at.tzinfo is None and len(text) != len("2026-11-29")):
+        raise typer.BadParameter(f"write a time like {_TIMES}")
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
 SubjectOption = Annotated[
     str, typer.Option("--task", "--query", metavar="ID", help="Only of this task_id or query_id.")
 ]
@@ -31,14 +43,14 @@ SinceOption = Annotated[
     datetime | None,
     typer.Option(
         "--since",
-        formats=_FORMATS,
+        parser=_moment,
         metavar="TIME",
-        help="Only from this time on: 2026-11-29T15:58:22Z, 2026-11-29T15:58:22+09:00, or 2026-11-29 (midnight UTC).",
+        help=f"Only from this time on: {_TIMES}.",
     ),
 ]
 UntilOption = Annotated[
     datetime | None,
-    typer.Option("--until", formats=_FORMATS, metavar="TIME", help="Only before this time, written as for --since."),
+    typer.Option("--until", parser=_moment, metavar="TIME", help="Only before this time, written as for --since."),
 ]
 _COUNTED: Final = 200
 """Up to how many tasks and alerts `health` counts, one page each."""
@@ -113,7 +125,7 @@ def events(
         return
     columns = ("number", "when", "about", "what", "who", "worker", "before", "after", "why")
     rows = ((row[0], row[1], event.subject, *row[2:]) for event, row in zip(found, event_rows(found), strict=True))
-    print_table(columns, rows, "no events")
+    print_table(columns, rows, f"no event of the kind {' or '.join(kinds)}; is it spelt so?" if kinds else "no events")
 
 
 @alerts.callback(invoke_without_command=True)
@@ -209,5 +221,5 @@ def _timestamp(at: datetime | None) -> Timestamp | None:
     if at is None:
         return None
     message = Timestamp()
-    message.FromDatetime((at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC))
+    message.FromDatetime(at.astimezone(UTC))
     return message

@@ -17,7 +17,7 @@ from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.damage import check_log, check_pages
 from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, primary_code, unavailable, unusable
 from gateway.store.sqlite.file_lock import FileLock
-from gateway.store.sqlite.schema import DatabaseUnusableError, migrate
+from gateway.store.sqlite.schema import DatabaseUnusableError, migrate, migrations
 from gateway.store.sqlite.transaction import SqliteTransaction
 from gateway.store.sqlite.writer import GroupWriter, OnCommit, ignore_commit
 
@@ -58,7 +58,12 @@ def open_database(path: Path) -> Database:
             check_log(path.resolve())
             writing = connections.open_writer(path)
             try:
-                migrate(writing)
+                if migrate(writing) == len(migrations()):
+                    _log.warning(
+                        "a new, empty database was made: %s; if there is one already, stop the gateway and put "
+                        "RAKUTEN_GATEWAY_DB_PATH right",
+                        path.absolute(),
+                    )
                 check_pages(writing, path)
             except BaseException:
                 writing.close()

@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
+from common.file_access import next_step
 from gateway.store.port import StoreDamagedError, StoreUnavailableError
 from gateway.store.sqlite.schema import DatabaseUnusableError
 
@@ -27,6 +28,10 @@ WHOLE_GROUP_FAILS: Final = _PASSES | _DAMAGED | {sqlite3.SQLITE_READONLY, sqlite
 
 RESTORE: Final = "put a backup back with `order-gateway restore`"
 """What to do about damage."""
+
+
+class DatabaseGoneError(sqlite3.OperationalError):
+    """The file is not at its path any more, so what was written into it is lost with it."""
 
 
 def primary_code(error: sqlite3.Error) -> int:
@@ -53,7 +58,7 @@ def unavailable(error: sqlite3.Error, doing: str) -> StoreUnavailableError:
 
 def unusable(path: Path, error: Exception) -> DatabaseUnusableError | StoreUnavailableError:
     """Return what to say at start: StoreUnavailableError where a later start may succeed."""
-    words = f"{path}: {error}"
+    words = f"{path}: {error.strerror if isinstance(error, OSError) else error}"
     if isinstance(error, sqlite3.Error):
         if primary_code(error) in _PASSES:
             return StoreUnavailableError(words)
@@ -61,4 +66,4 @@ def unusable(path: Path, error: Exception) -> DatabaseUnusableError | StoreUnava
             return DatabaseUnusableError(f"{words}; {RESTORE}")
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         return StoreUnavailableError(words)
-    return DatabaseUnusableError(words)
+    return DatabaseUnusableError(words if isinstance(error, DatabaseUnusableError) else words + next_step(path))

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from common.file_access import next_step
 from gateway.store.sqlite.schema import DatabaseUnusableError
 
 _ATTEMPTS: Final = 4
@@ -34,11 +35,14 @@ class FileLock:
         self._path = path.resolve()
         self._beside_path = self._path.with_name(self._path.name + ".lock")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # None above it: where that is missing too, the path is more likely to be wrong.
+            self._path.parent.mkdir(exist_ok=True)
             self.beside = self._take(self._beside_path)
             """Descriptor of the file beside it."""
         except OSError as error:
-            raise DatabaseUnusableError(f"{self._beside_path} cannot be opened ({error.strerror})") from error
+            raise DatabaseUnusableError(
+                f"{self._beside_path} cannot be opened ({error.strerror}){next_step(self._beside_path)}"
+            ) from error
         self._file: int | None = None
         self._closed = False
         try:

@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from gateway.domain.instant import Clock, Instant
 from gateway.store.port import PreCommitHook, StoreUnavailableError, Transaction
-from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, is_undone, primary_code, unavailable
+from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, DatabaseGoneError, is_undone, primary_code, unavailable
 from gateway.store.sqlite.transaction import SqliteTransaction
 
 LARGEST_GROUP: Final = 128
@@ -234,7 +234,7 @@ class GroupWriter:
             return error
         self._commit_seconds = time.perf_counter() - begun
         if not self._still_there():
-            return sqlite3.OperationalError("the database file was deleted or replaced while the gateway ran")
+            return DatabaseGoneError("the database file was deleted or replaced while the gateway ran")
         return None
 
     def _run_plainly(self, group: list[_Job], outcome: _Outcome) -> bool:

@@ -69,9 +69,8 @@ async def test_from_a_stale_task_to_its_end(api: GrpcApi, commands: Commands) ->
     assert (await commands.ok("withdraw", "po-1", *WHY)).out == "task po-1 is now stale\n"
     refused = await commands.run("cancel", "po-1", *WHY)
     assert (refused.code, refused.out) == (Exit.REFUSED, "")
-    assert re.fullmatch(
-        r"order-gateway: task po-1 is stale .*possible now: reclaim, requeue, resolve; .*\n", refused.err
-    )
+    assert re.fullmatch(r"order-gateway: task po-1 is stale .*; what you can do: .*\n", refused.err)
+    assert "possible now" not in refused.err, "the commands say it, and a report is none"
     assert "was leased 1 time: cancel" in refused.err
     assert (
         "what you can do: `order-worker reclaim po-1 --reason ...` or `order-gateway requeue po-1 --reason ...` or"
@@ -98,7 +97,7 @@ async def test_failed_too_early_says_when(api: GrpcApi, commands: Commands) -> N
     assert "look at the site first" in (await commands.ok("alerts")).out
     refused = await commands.run("resolve", "po-1", "failed", *WHY)
     assert refused.code == Exit.REFUSED
-    assert "it can be resolved to failed in 930 s, to succeeded now" in refused.err
+    assert "it can be resolved to failed in 15 min, to succeeded now" in refused.err, "as `decisions` says it"
     assert (await commands.ok("resolve", "po-1", "succeeded", *WHY)).out == "task po-1 is now succeeded\n"
 
 
@@ -132,6 +131,25 @@ async def test_a_failed_task_is_offered_what_it_can_become(api: GrpcApi, command
     assert "order-gateway resolve po-1 succeeded|failed --reason" in shown
     assert "(to failed in 15 min)" in shown
     assert "--although-impossible" not in shown
+
+
+async def test_a_refusal_names_options_and_no_fields_of_the_contract(api: GrpcApi, commands: Commands) -> None:
+    await stale(api, commands)
+    refused = await commands.run("resolve", "po-1", "succeeded", *WHY)
+    assert refused.code == Exit.USAGE
+    assert re.search(r"--order-number: is required: .*, or say --although-impossible where it has none", refused.err)
+
+
+async def test_what_is_advised_fits_the_terminal_and_a_command_stays_whole(
+    api: GrpcApi, commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = await api.take()
+    await api.permit(lease)
+    await commands.ok("expire", "po-1", *WHY)
+    monkeypatch.setattr("gateway.cli.commands.decisions.width", lambda: 60)
+    shown = (await commands.ok("decisions")).out.partition("what you can do\n")[2]
+    assert [line for line in shown.splitlines() if len(line) > 60 and "order-" not in line] == []
+    assert "  order-gateway resolve po-1 succeeded|failed --reason ...\n" in shown
 
 
 async def test_a_certain_order_is_not_said_to_show_late(api: GrpcApi, commands: Commands) -> None:
@@ -171,8 +189,17 @@ async def test_pause_and_resume(api: GrpcApi, commands: Commands) -> None:
     assert [pause["site"] for pause in told["pauses"]] == ["", "rakuten"]
     assert await api.lease() is None
     assert "paused" in (await commands.ok("health")).out
-    await commands.ok("resume", *WHY)
-    assert (await commands.ok("resume", "rakuten", *WHY)).out == "dispatch is not paused\n"
+    again = await commands.ok("pause", "--reason", "upgrade")
+    assert re.fullmatch(
+        r"order-gateway: warning: anonymous paused all sites at .* \(looked at the site\), and stays as it was: ask "
+        r"anonymous before you resume\n",
+        again.err,
+    ), "resuming would lift somebody else's pause"
+    assert "upgrade" not in again.out
+    assert "resumed: anonymous paused all sites at" in (await commands.ok("resume", *WHY)).out
+    unknown = await commands.run("resume", "rakutne", *WHY)
+    assert (unknown.code, "must be one of the configured sites rakuten" in unknown.err) == (Exit.USAGE, True)
+    assert (await commands.ok("resume", "rakuten", *WHY)).out.endswith("dispatch is not paused\n")
     assert await api.lease() is not None
 
 
@@ -206,6 +233,11 @@ async def test_alerts_and_their_clearing(api: GrpcApi, commands: Commands) -> No
     assert "clears itself when the task is reclaimed, requeued or resolved" in refused.err
 
 
+def unwrapped(box: str) -> str:
+    """What stands in the frame that an error of usage is shown in."""
+    return " ".join(box.replace("│", " ").split())
+
+
 async def test_events_with_filters(api: GrpcApi, commands: Commands) -> None:
     await stale(api, commands)
     await api.submit("po-2")
@@ -215,7 +247,11 @@ async def test_events_with_filters(api: GrpcApi, commands: Commands) -> None:
     assert [event["kind"] for event in found["events"]] == ["lease", "submit"]
     assert (await commands.ok("events", "--until", "2026-11-29")).out == "no events\n"
     assert len((await commands.ok("events", "--since", "2026-11-29T15:58:22Z", "--json")).json["events"]) == 5
-    assert (await commands.run("events", "--since", "yesterday")).code == Exit.USAGE
+    yesterday = await commands.run("events", "--since", "yesterday")
+    assert (yesterday.code, "write a time like 2026-11-29T15:58:22Z" in unwrapped(yesterday.err)) == (Exit.USAGE, True)
+    assert "no event of the kind bogus; is it spelt so?" in (await commands.ok("events", "--kind", "bogus")).out
+    wrong = await commands.run("resolve", "po-1", "paid", *WHY)
+    assert "OUTCOME': 'paid' is not one of 'succeeded', 'failed'" in unwrapped(wrong.err)
 
 
 async def test_more_than_one_page_is_fetched(api: GrpcApi, commands: Commands) -> None:
@@ -305,8 +341,12 @@ async def test_backup_and_restore(api: GrpcApi, commands: Commands, gateway: Run
 
     target = Path(here.environment["RAKUTEN_GATEWAY_DB_PATH"])
     missing = await here.run("restore", made["file_name"])
-    assert missing.code == 1
+    assert missing.code == Exit.USAGE
     assert f"There is no database at {target} (RAKUTEN_GATEWAY_DB_PATH)." in missing.err
+    assert "nobody answered, and nothing was changed; --yes says beforehand" in missing.err
+    mistyped = await here.run("restore", "typo.db")
+    assert (mistyped.code, mistyped.err.count("\n")) == (Exit.DATABASE, 1), "told before anything is asked"
+    assert f"there is no backup typo.db, neither here nor in {folder}" in mistyped.err
     nobody_said_so = await here.run("restore", "--check", str(target))
     assert "No such file" in nobody_said_so.err
     done = await here.ok("restore", made["file_name"], given="y\n")
@@ -317,7 +357,7 @@ async def test_backup_and_restore(api: GrpcApi, commands: Commands, gateway: Run
         assert connection.execute("SELECT task_id, status FROM tasks").fetchall() == [("po-1", "stale")]
         assert connection.execute("SELECT site FROM pauses").fetchall() == [("",)]
     asked = await here.run("restore", made["file_name"], given="n\n")
-    assert asked.code == 1
+    assert (asked.code, asked.err.endswith("order-gateway: nothing was changed\n")) == (1, True)
     again = (await here.ok("restore", made["file_name"], "--yes", "--json")).json
     assert again["set_aside"] in {str(path) for path in target.parent.iterdir()}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from grpc.aio import AioRpcError
 
+from common.exit_codes import Exit
 from gateway.restore import restore
 from gateway.store.sqlite.backup import back_up
 from gateway.store.sqlite.engine import open_database
@@ -109,8 +110,8 @@ async def test_what_went_into_a_file_that_is_gone_is_not_acknowledged(tmp_path: 
             path.unlink()
         with pytest.raises((RefusedCallError, AioRpcError)):
             await api.submit("po-2")
-        assert await gateway.wait() == 1
-        assert "the database file was deleted or replaced while the gateway ran" in gateway.log
+        assert await gateway.wait() == Exit.DATABASE, "a start by itself would serve an empty database"
+        assert f"{path}: the database file was deleted or replaced while the gateway ran" in gateway.log
 
 
 def test_a_second_name_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
