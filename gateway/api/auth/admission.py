@@ -61,6 +61,14 @@ class Admission:
         """How many streams and long polls are open."""
         return self._waiters
 
+    def knows(self, authorization: bytes | None) -> bool:
+        """Tell whether an `Authorization` value holds a valid token, without counting it as a call."""
+        try:
+            self._authenticator.identify(None if authorization is None else authorization.decode("latin-1"))
+        except RefusedError:
+            return False
+        return True
+
     def identify(self, authorization: str | None) -> Identity:
         """Return who sent this `Authorization` value. Raises RefusedError UNAUTHENTICATED or TOO_MANY."""
         identity = self._authenticator.identify(authorization)

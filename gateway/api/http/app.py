@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.api.auth.admission import Admission
 from gateway.api.http.bodies import Bodies
-from gateway.api.http.protocol import MAX_HEADER_BYTES
+from gateway.api.http.protocol import MAX_HEADER_BYTES, ON_KNOWN
 from gateway.api.rest.envelope import failure, problem
 from gateway.request_id import HEADER, begin_request
 
@@ -50,16 +51,13 @@ _log = logging.getLogger("gateway.access")
 
 
 class HttpApp:
-    """Dispatches by path.
+    """Dispatches by path. Where no token is configured, a request that a foreign web page made is refused."""
 
-    `open_to_all`: no token is configured, so a request that a foreign web page made is refused.
-    """
-
-    def __init__(self, rest: ASGIApp, connect: Mapping[str, ASGIApp], *, open_to_all: bool) -> None:
+    def __init__(self, rest: ASGIApp, connect: Mapping[str, ASGIApp], admission: Admission) -> None:
         """`connect`: applications by the first part of their paths."""
         self._rest = rest
         self._connect = connect
-        self._open_to_all = open_to_all
+        self._admission = admission
         self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,6 +83,8 @@ class HttpApp:
             if answer is not None:
                 await answer(scope, receive, noting)
             else:
+                if self._admission.knows(headers.get(b"authorization")):
+                    scope["state"][ON_KNOWN]()
                 await self._serve(scope, body.receive, noting)
         except Exception as error:
             if status != _NOT_STARTED:
@@ -120,7 +120,7 @@ class HttpApp:
             return problem(415, "gRPC is served on its own port; here are REST, Connect and gRPC-Web")
         if not all(value.isascii() for value in headers.values()):
             return problem(400, "a header holds characters beyond ASCII")
-        if self._open_to_all and _is_foreign(headers):
+        if self._admission.is_open and _is_foreign(headers):
             return problem(403, "without a token, requests of other web sites are refused")
         return None
 

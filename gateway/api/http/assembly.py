@@ -18,5 +18,5 @@ def http_app(
     return HttpApp(
         rest_app(routers, admission, max_body_bytes, site),
         connect_apps(services, admission, max_body_bytes),
-        open_to_all=admission.is_open,
+        admission,
     )

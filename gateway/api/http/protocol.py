@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -27,6 +28,9 @@ LINGER_SECONDS: Final = 2.0
 
 MAX_HEADER_BYTES: Final = 16 * 1024
 
+ON_KNOWN: Final = "on_known"
+"""Key in a request's state: what is to be called when its client has shown a token."""
+
 _WORDS: Final = {
     400: "this is no valid HTTP/1.1 request",
     431: "the headers are too large",
@@ -35,9 +39,10 @@ _WORDS: Final = {
 
 
 class BoundedH11(H11Protocol):
-    """uvicorn's protocol with timers, and a limit on connections."""
+    """uvicorn's protocol with timers, which tells its listener when its client is known, and when it ends."""
 
-    max_connections = 10_000
+    on_known: Callable[[], None]
+    on_end: Callable[[], None]
     _headers_due: asyncio.TimerHandle | None = None
     _reading_due: asyncio.TimerHandle | None = None
     _lingering: asyncio.TimerHandle | None = None
@@ -58,9 +63,7 @@ class BoundedH11(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, and wait for headers."""
         super().connection_made(transport)
-        if len(self.connections) > self.max_connections:
-            transport.abort()
-            return
+        self.app_state[ON_KNOWN] = self.on_known
         self._expect_headers()
 
     def data_received(self, data: bytes) -> None:
@@ -80,13 +83,20 @@ class BoundedH11(H11Protocol):
         self._unread.pop(self, None)
         for timer in (self._headers_due, self._reading_due):
             _cancel(timer)
+        self.on_end()
         super().connection_lost(exc)
+        # Both know this protocol, and it the transport: circles that would keep its buffers until they are collected.
+        self.cycle = None  # type: ignore[assignment]
+        self.conn = StrictConnection(MAX_HEADER_BYTES, _nothing)
 
     def on_response_complete(self) -> None:
         """Go on, or throw away what is left of a body that was refused."""
         if self.conn.their_state is h11.SEND_BODY:
             self._lingering = self.loop.call_later(LINGER_SECONDS, self.transport.abort)
         super().on_response_complete()
+        if self.cycle is not None and self.cycle.response_complete:
+            # The cycle stays until the next request; what it has got of a body that nobody wanted need not.
+            self.cycle.body = bytearray()
 
     def pause_writing(self) -> None:
         """Wait for a client that does not read."""
@@ -126,6 +136,10 @@ class BoundedH11(H11Protocol):
     def _expect_headers(self) -> None:
         if self._headers_due is None:
             self._headers_due = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -12,9 +12,9 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
+from gateway.api.http.listener import Listener, bound_socket
 from gateway.api.http.protocol import BoundedH11
 
-_BACKLOG: Final = 2048
 _CUT_OFF_SECONDS: Final = 2
 """How long handlers may take to notice that their connections were cut off at the stop."""
 
@@ -30,7 +30,7 @@ class HttpServer:
         self._stop_seconds = stop_seconds
         self._config = uvicorn.Config(
             app,
-            http=type("Protocol", (BoundedH11,), {"max_connections": max_connections}),
+            http=BoundedH11,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -40,18 +40,17 @@ class HttpServer:
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=math.ceil(stop_seconds) + _CUT_OFF_SECONDS,
         )
-        self._server = _Server(self._config)
+        self._server = _Server(self._config, max_connections)
         self._serving: asyncio.Task[None] | None = None
         self.port = 0
 
     def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         """Listen and serve. Raises OSError if the address cannot be bound."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-        self.port = listener.getsockname()[1]
+        listening = bound_socket(host, port)
+        self.port = listening.getsockname()[1]
         self._config.load()
         self._config.ssl = tls
-        self._serving = asyncio.create_task(self._server.serve([listener]))
+        self._serving = asyncio.create_task(self._server.serve([listening]))
 
     async def stop(self) -> None:
         """Take no new requests, give running ones their time, and cut off what is left."""
@@ -67,6 +66,22 @@ class HttpServer:
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, max_connections: int) -> None:
+        super().__init__(config)
+        self._max_connections = max_connections
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections in our own way."""
+        [listening] = sockets or []
+
+        def serve() -> BoundedH11:
+            return BoundedH11(self.config, self.server_state, {})
+
+        listener = Listener(listening, self.config.ssl, self._max_connections, serve)
+        # uvicorn closes it and waits for that, as it does with a server of asyncio's.
+        self.servers = [listener]  # type: ignore[list-item]
+        self.started = True
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave the signals alone."""
