@@ -7,6 +7,9 @@ name=$(basename "$0")
 settings=/etc/order-gateway/${name#order-}.env
 fail() { printf '%s: %s\n' "$name" "$*" >&2; exit 2; }
 
+# It is about the shell and the home of whoever types, and needs no settings.
+case "${1:-}" in --install-completion | --show-completion) exec "/opt/order-gateway/.venv/bin/$name" "$@" ;; esac
+
 [ "$(id -u)" = 0 ] || fail "run it as root; it takes the service's settings, which only root can read"
 [ -r "$settings" ] || fail "$settings is not there; see docs/deployment.md"
 

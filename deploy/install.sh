@@ -4,6 +4,8 @@
 #   sh deploy/install.sh gateway HOST    HOST: the name under which workers and people reach the gateway
 #   sh deploy/install.sh worker HOST
 set -eu
+# Whatever the shell's own mask: the services' users read the programs.
+umask 022
 fail() { printf 'install: %s\n' "$*" >&2; exit 1; }
 
 part=${1:-} host=${2:-}
@@ -16,15 +18,25 @@ name=order-$part settings=/etc/order-gateway/$part.env
 
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "'$python' is no Python 3.11 or newer; name one with PYTHON="
-[ -x .venv/bin/python ] || "$python" -m venv .venv
-.venv/bin/pip install --quiet --require-hashes -r requirements/runtime.txt
-.venv/bin/pip install --quiet --no-deps .
+# An environment that was made once is brought up to date in place; one that was not finished has no pip, and is made anew.
+if ! .venv/bin/pip --version > /dev/null 2>&1; then
+    "$python" -c 'import ensurepip, venv' 2> /dev/null ||
+        fail "'$python' has no venv module; on Debian and Ubuntu: apt-get install python3-venv"
+    rm -rf .venv
+    "$python" -m venv .venv || fail "'$python' could not make /opt/order-gateway/.venv (see above)"
+fi
+for pinned in runtime build; do
+    .venv/bin/pip install --quiet --require-hashes -r "requirements/$pinned.txt" ||
+        fail "the dependencies could not be installed (see above); check the network connection and run it again"
+done
+.venv/bin/pip install --quiet --no-deps --no-build-isolation . || fail "the project could not be installed (see above)"
+chmod -R go+rX .
 
 # A fixed user: database and journal outlive every process, and the commands of a root shell run as this user, too.
 getent passwd "$name" > /dev/null ||
     useradd --system --user-group --home-dir "/var/lib/$name" --no-create-home --shell /usr/sbin/nologin "$name"
 install -d -m 0700 -o "$name" -g "$name" "/var/lib/$name"
-install -d -m 0755 /etc/order-gateway
+install -d -m 0755 /etc/order-gateway /etc/order-gateway/tls
 
 secret() { .venv/bin/python -c 'import secrets; print(secrets.token_urlsafe(32))'; }
 signing_secret() {

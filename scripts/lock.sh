@@ -13,4 +13,5 @@ for extra in browser otel; do
     compile pyproject.toml --extra "$extra" --constraint requirements/runtime.txt --output-file "requirements/$extra.txt" "$@"
 done
 compile pyproject.toml --all-extras --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt "$@"
+compile --group pyproject.toml:build --constraint requirements/dev.txt --output-file requirements/build.txt "$@"
 compile --group pyproject.toml:fuzz --output-file requirements/fuzz.txt "$@"

@@ -37,9 +37,9 @@ exec {sys.executable} "$@"
 """,
     "venv/bin/pip": """#!/bin/sh
 case "$*" in
-    "install --quiet --require-hashes -r requirements/runtime.txt")
-        grep -q -- --hash=sha256: requirements/runtime.txt ;;
-    "install --quiet --no-deps .") [ -f pyproject.toml ] ;;
+    --version) ;;
+    "install --quiet --require-hashes -r requirements/"*) grep -q -- --hash=sha256: "$5" ;;
+    "install --quiet --no-deps --no-build-isolation .") [ -f pyproject.toml ] ;;
     *) echo "the stand-in for pip does not know: $*" >&2; exit 1 ;;
 esac
 """,

@@ -1,8 +1,8 @@
 """A small stand-in for `systemctl`, where systemd does not run: it reads the real units and runs the real programs.
 
 It honours what decides whether a service works: User, Group, SupplementaryGroups, EnvironmentFile, Environment,
-WorkingDirectory, StateDirectory, UMask, ExecStart, Type (notify, exec, oneshot), Requisite, Conflicts and WantedBy. A
-unit with a directive that it does not know is refused; what only takes rights away (the sandbox) is known and left out.
+WorkingDirectory, StateDirectory, UMask, ExecStartPre (also with +), ExecStart, Type (notify, exec, oneshot), Requisite,
+Conflicts and WantedBy. A unit with a directive that it does not know is refused; what only takes rights away (the sandbox) is known and left out.
 It keeps a process number and a log for each service in /run/stand-in.
 """
 
@@ -31,6 +31,7 @@ HONOURED = {
     "StateDirectory",
     "StateDirectoryMode",
     "UMask",
+    "ExecStartPre",
     "ExecStart",
     "Type",
     "Requisite",
@@ -155,20 +156,11 @@ def start(name: str) -> None:
         settings["NOTIFY_SOCKET"] = f"@stand-in/{name}"
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         listening.bind(f"\0stand-in/{name}")
-    with (STATE / f"{name}.log").open("ab") as log:
-        process = subprocess.Popen(
-            shlex.split(one(unit, "ExecStart")),
-            cwd=one(unit, "WorkingDirectory", "/"),
-            env=settings,
-            user=one(unit, "User", "root"),
-            group=one(unit, "Group") or None,
-            extra_groups=groups(unit),
-            umask=int(one(unit, "UMask", "0022"), 8),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+    for first in unit.get("ExecStartPre", []):
+        before = run(name, unit, first, settings)
+        if before.wait() != 0:
+            sys.exit(f"Job for {name} failed because {first} ended with {before.poll()}. See journalctl -u {name}.")
+    process = run(name, unit, one(unit, "ExecStart"), settings)
     (STATE / f"{name}.pid").write_text(str(process.pid))
     if kind == "oneshot":
         failed = process.wait() != 0
@@ -176,6 +168,25 @@ def start(name: str) -> None:
         failed = listening is not None and not became_ready(process, listening)
     if failed:
         sys.exit(f"Job for {name} failed because the process ended with {process.poll()}. See journalctl -u {name}.")
+
+
+def run(name: str, unit: Unit, command: str, settings: dict[str, str]) -> "subprocess.Popen[bytes]":
+    """A command of the unit; one that begins with + runs as root, as systemd.service(5) has it."""
+    privileged = command.startswith("+")
+    with (STATE / f"{name}.log").open("ab") as log:
+        return subprocess.Popen(
+            shlex.split(command.removeprefix("+")),
+            cwd=one(unit, "WorkingDirectory", "/"),
+            env=dict(os.environ) if privileged else settings,
+            user="root" if privileged else one(unit, "User", "root"),
+            group=None if privileged else one(unit, "Group") or None,
+            extra_groups=[] if privileged else groups(unit),
+            umask=int(one(unit, "UMask", "0022"), 8),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
 
 
 def became_ready(process: "subprocess.Popen[bytes]", listening: socket.socket) -> bool:

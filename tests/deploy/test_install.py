@@ -21,6 +21,9 @@ def test_from_the_install_to_a_restore_as_printed(root: Machine) -> None:
     (copy,) = [line for line in root.must(backup).splitlines() if line.endswith(".db")]
 
     root.must('order-gateway pause --reason "after the backup"')
+    mistyped = root.types("systemctl start order-gateway-restore@typo.db")
+    assert mistyped.code != 0
+    root.must("systemctl is-active order-gateway")
     restore = blocks("runbook.md", "Backup and restore")[2].replace("FILE", copy)
     assert "nothing to decide" in root.must(restore)
     told = root.must("cd /tmp\norder-gateway events")
@@ -28,6 +31,22 @@ def test_from_the_install_to_a_restore_as_printed(root: Machine) -> None:
     assert "after the backup" not in told, "the gateway reads what was restored"
     owners = set(root.must("find /var/lib/order-gateway/ -printf '%u %m %y\\n'").splitlines())
     assert {line for line in owners if not re.fullmatch("order-gateway (600 f|700 d)", line)} == set()
+
+
+@pytest.mark.extended
+def test_a_half_made_environment_and_a_strict_mask_do_no_harm(root: Machine) -> None:
+    """As after an interrupted or refused `python3 -m venv`, typed in a shell with umask 077."""
+    root.types("umask 077")
+    root.must("mkdir -p /source/.venv/bin && ln -s /usr/bin/true /source/.venv/bin/python")
+    clone, gateway, _ = blocks("deployment.md", "Install")
+    root.must(clone)
+    root.must("cp -a /source/.venv /opt/order-gateway/.venv")
+    root.must(gateway)
+    certificate, started, _ = blocks("deployment.md", "The gateway")
+    root.must(certificate)
+    assert re.search("^gateway +ok", root.must(started), re.MULTILINE)
+    root.must("HOME=/root order-gateway --install-completion bash")
+    root.must("grep -q order-gateway /root/.bashrc && ! ls -A /var/lib/order-gateway | grep bash")
 
 
 @pytest.mark.extended
