@@ -2,7 +2,8 @@
 
 It honours what decides whether a service works: User, Group, SupplementaryGroups, EnvironmentFile, Environment,
 WorkingDirectory, StateDirectory, UMask, ExecStartPre (also with +), ExecStart, Type (notify, exec, oneshot), Requisite,
-Conflicts and WantedBy. A unit with a directive that it does not know is refused; what only takes rights away (the sandbox) is known and left out.
+Conflicts and WantedBy. A unit with a directive that it does not know is refused; what only takes rights away (the
+sandbox) is known and left out.
 It keeps a process number and a log for each service in /run/stand-in.
 """
 
