@@ -1,1 +1,1 @@
-"""Waiting, apart from any transport: wake-ups, the desk where workers wait for orders, watching a task."""
+"""Waiting, apart from any transport: notifications, who of those who wait gets a lease, watching a task or a query."""

@@ -1,84 +1,30 @@
-"""A desk where workers wait in line, first come first served; what they wait for is a Shelf's.
+"""Gives leases to the workers that wait, first come first served; where the leases come from is a LeaseSource's.
 
-The desk asks the database once on behalf of all who wait, so thousands may wait at the price of one: within the very
-transaction that brings something to take, and every second in case a hint was lost. Whoever has gone away gets nothing:
-what was taken for a waiter, but not handed to its transport, is put back.
+The dispatcher asks the database once on behalf of all who wait, so thousands may wait at the price of one: within the
+very transaction that brings something to take, and every second in case a notification was lost. Whoever has gone away
+gets nothing: what was taken for a waiter, but not handed to its transport, is released.
 """
 
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Hashable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
+from gateway.dispatch.lease_source import LeaseSource, Request
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, Heartbeat, shutting_down
+from gateway.dispatch.waiter import Handover, Waiter
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import RefusedError
-from gateway.store.port import Store, StoreUnavailableError, Transaction
+from gateway.store.port import PreCommitHook, Store, StoreUnavailableError, Transaction
 
 _log = logging.getLogger(__name__)
 
 
-class Request(Protocol):
-    """Somebody who waits."""
-
-    @property
-    def sites(self) -> tuple[str, ...]:
-        """The sites that the waiter serves; those with the same ones stand in one line."""
-        ...
-
-
 R = TypeVar("R", bound=Request)
 L = TypeVar("L")
-R_contra = TypeVar("R_contra", bound=Request, contravariant=True)
-
-
-class LeaseSource(Protocol[R_contra, L]):
-    """What a desk hands out: three operations of the database."""
-
-    @property
-    def topic(self) -> str:
-        """The topic of everything that may let a wait go on."""
-        ...
-
-    def process_of(self, request: R_contra, /) -> Hashable | None:
-        """Name the process that waits if it waits in one place at a time; None if it may wait in several."""
-        ...
-
-    def open(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | None:
-        """Begin a wait; return what the worker already has, or the next, or None."""
-        ...
-
-    def take(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | None:
-        """Take the next for a worker that waits, or return None."""
-        ...
-
-    def release(self, tx: Transaction, now: Instant, request: R_contra, lease: L, /) -> object:
-        """Undo what was taken for a worker that has gone, unless it is not that any more."""
-        ...
-
-
-class _Waiter(Generic[R, L]):
-    __slots__ = ("future", "handed_over", "request")
-
-    def __init__(self, request: R) -> None:
-        self.request = request
-        self.handed_over = False
-        self.future: asyncio.Future[L] = asyncio.get_running_loop().create_future()
-
-
-class Handover(Generic[L]):
-    """A lease that waits to be handed to the transport."""
-
-    def __init__(self, waiter: "_Waiter[Any, L]") -> None:
-        self.lease = waiter.future.result()
-        self._waiter = waiter
-
-    def mark_delivered(self) -> None:
-        """Say that the transport has it now; call this with nothing awaited between the two."""
-        self._waiter.handed_over = True
 
 
 class Dispatcher(Generic[R, L]):
@@ -92,32 +38,33 @@ class Dispatcher(Generic[R, L]):
         self._source = source
         self._heartbeat_seconds = heartbeat_seconds
         self._notifications = notifier.subscribe(source.topic)
-        self._wake = notifier.subscribe(f"desk: {source.topic}")
+        self._wake = notifier.subscribe(f"dispatcher: {source.topic}")
         self._look_topic = f"look: {source.topic}"
-        self._lines: dict[frozenset[str], dict[_Waiter[R, L], None]] = {}
-        self._latest: dict[tuple[Hashable, frozenset[str]], _Waiter[R, L]] = {}
-        self._superseded: set[_Waiter[R, L]] = set()
+        self._waiters: dict[frozenset[str], dict[Waiter[R, L], None]] = {}
+        self._latest: dict[tuple[Hashable, frozenset[str]], Waiter[R, L]] = {}
+        self._superseded: set[Waiter[R, L]] = set()
         self._background_tasks: set[asyncio.Task[None]] = set()
-        store.add_pre_commit_hook(source.topic, self._serve)
-        store.add_pre_commit_hook(self._look_topic, self._serve)
+        self._joined = 0
+        store.add_pre_commit_hook(source.topic, self._snapshot)
+        store.add_pre_commit_hook(self._look_topic, self._snapshot)
 
     async def run(self) -> None:
-        """Look every second whether something can be taken, in case a hint was lost; until the hub closes."""
+        """Look every second whether something can be taken, until the notifier closes: a notification may be lost."""
         with self._notifications, self._wake:
             while not self._notifier.closing:
-                if self._lines:
+                if self._waiters:
                     await self._look()
-                await self._wake.wait(POLL_SECONDS if self._lines else None)
-            for waiter in (*itertools.chain(*self._lines.values()), *self._superseded):
+                await self._wake.wait(POLL_SECONDS if self._waiters else None)
+            for waiter in (*itertools.chain(*self._waiters.values()), *self._superseded):
                 if not waiter.future.done():
                     waiter.future.set_exception(shutting_down())
 
     def waiting(self) -> list[R]:
-        """Return the requests of those who stand in line."""
-        return [waiter.request for line in self._lines.values() for waiter in line]
+        """Return the requests of those who wait."""
+        return [waiter.request for queue in self._waiters.values() for waiter in queue]
 
     async def drain(self) -> None:
-        """Wait until every lease that nobody took has been given back."""
+        """Wait until every lease that nobody took has been released."""
         # Not gather: from Python 3.12 on it returns at once if all are done, before they could be taken off the list.
         while self._background_tasks:
             await asyncio.wait(self._background_tasks)
@@ -131,7 +78,7 @@ class Dispatcher(Generic[R, L]):
         clock = asyncio.get_running_loop().time
         deadline = clock() + wait
         yield HEARTBEAT
-        async with self._line(request) as waiter:
+        async with self._enter(request) as waiter:
             while not waiter.future.done() and (left := deadline - clock()) > 0:
                 done, _ = await asyncio.wait({waiter.future}, timeout=min(self._heartbeat_seconds, left))
                 if not done and deadline - clock() > 0:
@@ -148,10 +95,10 @@ class Dispatcher(Generic[R, L]):
     ) -> AsyncGenerator[Handover[L] | None]:
         """Give a lease if one comes within `wait` seconds, else None. The wait ends at once when `gone` is done.
 
-        The lease is given back on leaving, unless it was handed over. Raises as `stream` does.
+        The lease is released on leaving, unless it was handed over. Raises as `stream` does.
         """
         deadline = asyncio.get_running_loop().time() + wait
-        async with self._line(request) as waiter:
+        async with self._enter(request) as waiter:
             left = max(0.0, deadline - asyncio.get_running_loop().time())
             await asyncio.wait({waiter.future, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if waiter.future.done() and not gone.done():
@@ -162,10 +109,10 @@ class Dispatcher(Generic[R, L]):
                 yield None
 
     @asynccontextmanager
-    async def _line(self, request: R) -> AsyncGenerator["_Waiter[R, L]"]:
-        """Stand in line, with the lease already there if one can be had at once."""
+    async def _enter(self, request: R) -> AsyncGenerator[Waiter[R, L]]:
+        """Wait among the others, with the lease already there if one can be had at once."""
         self._refuse_while_closing()
-        waiter: _Waiter[R, L] = _Waiter(request)
+        waiter: Waiter[R, L] = Waiter(request)
         self._supersede_former(waiter)
         try:
             notified = self._notifications.count
@@ -174,8 +121,9 @@ class Dispatcher(Generic[R, L]):
                 waiter.future.set_result(lease)
             self._refuse_while_closing()
             if lease is None and waiter not in self._superseded:
-                nobody_waited = not self._lines
-                self._lines.setdefault(frozenset(request.sites), {})[waiter] = None
+                nobody_waited = not self._waiters
+                self._waiters.setdefault(frozenset(request.sites), {})[waiter] = None
+                self._joined += 1
                 if nobody_waited or self._notifications.count != notified:
                     self._wake.wake()
             yield waiter
@@ -183,11 +131,11 @@ class Dispatcher(Generic[R, L]):
             self._leave(waiter)
 
     def _refuse_while_closing(self) -> None:
-        """Let nothing be leased on the way out: what was taken already is put back."""
+        """Let nothing be leased on the way out: what was taken already is released."""
         if self._notifier.closing:
             raise shutting_down()
 
-    def _supersede_former(self, waiter: "_Waiter[R, L]") -> None:
+    def _supersede_former(self, waiter: Waiter[R, L]) -> None:
         """Let a process that waits anew get its lease here: its former stream may be a dead one not yet noticed.
 
         This comes before the opening, which finds whatever the former stream was given until now. The former stream
@@ -203,7 +151,7 @@ class Dispatcher(Generic[R, L]):
             self._superseded.add(former)
         self._latest[place] = waiter
 
-    def _leave(self, waiter: "_Waiter[R, L]") -> None:
+    def _leave(self, waiter: Waiter[R, L]) -> None:
         self._drop(waiter)
         self._superseded.discard(waiter)
         place = (self._source.process_of(waiter.request), frozenset(waiter.request.sites))
@@ -214,16 +162,16 @@ class Dispatcher(Generic[R, L]):
         elif not waiter.handed_over and not waiter.future.cancelled() and waiter.future.exception() is None:
             self._send(self._release(waiter.request, waiter.future.result()))
 
-    def _drop(self, waiter: "_Waiter[R, L]") -> None:
+    def _drop(self, waiter: Waiter[R, L]) -> None:
         sites = frozenset(waiter.request.sites)
-        line = self._lines.get(sites)
-        if line is not None:
-            line.pop(waiter, None)
-            if not line:
-                del self._lines[sites]
+        queue = self._waiters.get(sites)
+        if queue is not None:
+            queue.pop(waiter, None)
+            if not queue:
+                del self._waiters[sites]
 
     async def _open(self, request: R) -> L | None:
-        """Begin the wait. If the caller is cancelled meanwhile, what was leased for it is given back."""
+        """Begin the wait. If the caller is cancelled meanwhile, what was leased for it is released."""
         opening = asyncio.ensure_future(self._store.write(self._source.open, request))
         try:
             return await asyncio.shield(opening)
@@ -237,19 +185,36 @@ class Dispatcher(Generic[R, L]):
         except StoreUnavailableError as error:
             _log.warning("nothing can be leased now: %s", error)
 
-    def _serve(self, tx: Transaction, now: Instant) -> Callable[[], None] | None:
-        """Take for those first in line, within a transaction; return what hands it over after the commit."""
-        taken: list[tuple[_Waiter[R, L], L]] = []
-        if not self._notifier.closing:
-            for line in self._lines.values():
-                for waiter in line:
-                    lease = self._source.take(tx, now, waiter.request)
-                    if lease is None:
-                        break
-                    taken.append((waiter, lease))
-        return (lambda: self._deliver(taken)) if taken else None
+    def _snapshot(self) -> PreCommitHook | None:
+        """Return a hook that takes for those who wait now, those who came first first; it may run in any thread."""
+        if self._notifier.closing or not self._waiters:
+            return None
+        queues, joined = tuple(map(tuple, self._waiters.values())), self._joined
 
-    def _deliver(self, taken: "list[tuple[_Waiter[R, L], L]]") -> None:
+        def serve(tx: Transaction, now: Instant) -> Callable[[], None]:
+            taken = [*itertools.chain.from_iterable(self._take_for(queue, tx, now) for queue in queues)]
+            return lambda: self._served(taken, joined)
+
+        return serve
+
+    def _take_for(
+        self, queue: Iterable[Waiter[R, L]], tx: Transaction, now: Instant
+    ) -> Iterator[tuple[Waiter[R, L], L]]:
+        """Take for one after the other until there is nothing to take."""
+        for waiter in queue:
+            lease = self._source.take(tx, now, waiter.request)
+            if lease is None:
+                return
+            yield waiter, lease
+
+    def _served(self, taken: list[tuple[Waiter[R, L], L]], joined: int) -> None:
+        """Deliver what was taken; look once more if somebody has joined since the snapshot."""
+        if taken:
+            self._deliver(taken)
+        if self._joined != joined:
+            self._wake.wake()
+
+    def _deliver(self, taken: list[tuple[Waiter[R, L], L]]) -> None:
         for waiter, lease in taken:
             if waiter.future.done():
                 self._send(self._release(waiter.request, lease))

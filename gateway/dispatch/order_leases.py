@@ -1,4 +1,4 @@
-"""The desk where workers wait for orders (docs/specification.md#taking-an-order)."""
+"""What the dispatcher of orders hands out (docs/specification.md#taking-an-order)."""
 
 from collections.abc import Callable, Hashable
 from typing import TypeAlias
@@ -14,7 +14,7 @@ OrderDispatcher: TypeAlias = Dispatcher[LeaseRequest, Lease]
 
 
 class OrderLeaseSource:
-    """What the desk hands out: orders, each with a fresh token."""
+    """Orders, each with a fresh token."""
 
     topic = QUEUE
 

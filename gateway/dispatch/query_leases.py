@@ -1,4 +1,4 @@
-"""The desk where workers wait for queries (docs/two-queues.md#side-by-side)."""
+"""What the dispatcher of queries hands out (docs/two-queues.md#side-by-side)."""
 
 from typing import TypeAlias
 
@@ -13,7 +13,7 @@ QueryDispatcher: TypeAlias = Dispatcher[QueryLeaseRequest, QueryLease]
 
 
 class QueryLeaseSource:
-    """What the desk hands out: queries, any number at once."""
+    """Queries, any number at once."""
 
     topic = QUERIES
 

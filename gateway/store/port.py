@@ -62,7 +62,16 @@ class Transaction(ReadTransaction, Protocol):
 
 
 PreCommitHook = Callable[[Transaction, Instant], Callable[[], None] | None]
-"""What runs at the end of a transaction; it may return what to call after the commit."""
+"""What runs at the end of a transaction, in whatever thread runs operations.
+
+It may return what to call after the commit, which is called in the event loop's thread.
+"""
+
+PrepareHook = Callable[[], PreCommitHook | None]
+"""Called in the event loop's thread when the operations of a transaction have run; None if nothing is to follow.
+
+It gives the hook an immutable snapshot of what it needs to know of the loop's state: the hook may run in any thread.
+"""
 
 
 class StoreUnavailableError(Exception):
@@ -81,13 +90,14 @@ class Store(Protocol):
     ) -> T:
         """Run an operation and return its result once it is durable. Raises StoreUnavailableError.
 
+        In which thread it runs is the store's own business, so it knows nothing of the event loop's state.
         An exception of the operation undoes its own changes and is raised here. Cancelling the caller does not undo
         an operation that has begun.
         """
         ...
 
-    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
-        """Let `hook` run at the end of every transaction that hints at `topic`, and commit with it.
+    def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
+        """Let what `prepare` returns run at the end of every transaction that hints at `topic`, and commit with it.
 
         So an order can be leased in the very commit that files it.
         """

@@ -252,7 +252,7 @@ class Rig:
                 [
                     len(places)
                     for places in (
-                        dispatcher._lines,
+                        dispatcher._waiters,
                         dispatcher._latest,
                         dispatcher._superseded,
                         dispatcher._background_tasks,

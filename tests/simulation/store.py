@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gateway.domain.instant import Clock, Instant
-from gateway.store.port import PreCommitHook, StoreUnavailableError, Transaction
+from gateway.store.port import PrepareHook, StoreUnavailableError, Transaction
 from gateway.store.sqlite.connection import open_reader
 from gateway.store.sqlite.engine import Database
 from gateway.store.sqlite.transaction import SqliteTransaction
@@ -165,8 +165,8 @@ class SimStore:
         asked.append(self._writer.submit(run))
         return await asked[0]
 
-    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
-        self._writer.add_pre_commit_hook(topic, hook)
+    def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
+        self._writer.add_pre_commit_hook(topic, prepare)
 
     async def read(self, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from gateway.domain.instant import Clock, Instant
-from gateway.store.port import PreCommitHook, Transaction
+from gateway.store.port import PrepareHook, Transaction
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.damage import check_log, check_pages
 from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, primary_code, unavailable, unusable
@@ -103,9 +103,9 @@ class SqliteStore:
         result: T = await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
         return result
 
-    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
-        """Let `hook` run at the end of every transaction that hints at `topic`."""
-        self._writer.add_pre_commit_hook(topic, hook)
+    def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
+        """Let what `prepare` returns run at the end of every transaction that hints at `topic`."""
+        self._writer.add_pre_commit_hook(topic, prepare)
 
     async def read(
         self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs

@@ -2,9 +2,9 @@
 
 Why: docs/adr/0003-group-commit.md.
 
-Operations run in the event loop's own thread: they are short, and a thread of their own would spend more on passing the
-interpreter lock to and fro than on SQLite. What waits for the disk, the COMMIT and a BEGIN that finds the file locked,
-runs in a thread, and the next group gathers meanwhile.
+Operations run in the event loop's own thread (`_execute`), though nothing in them asks for it: they are short, and a
+thread of their own would spend more on passing the interpreter lock to and fro than on SQLite. What waits for the disk,
+the COMMIT and a BEGIN that finds the file locked, runs in a thread, and the next group gathers meanwhile.
 
 What can go wrong, and what follows:
 
@@ -22,13 +22,12 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gateway.domain.instant import Clock, Instant
-from gateway.store.port import PreCommitHook, StoreUnavailableError, Transaction
-from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, DatabaseGoneError, is_undone, primary_code, unavailable
-from gateway.store.sqlite.transaction import SqliteTransaction
+from gateway.store.port import PreCommitHook, PrepareHook, StoreUnavailableError, Transaction
+from gateway.store.sqlite.failures import DatabaseGoneError, is_undone, primary_code, unavailable
+from gateway.store.sqlite.group import GroupRunner, Job, Outcome
 
 LARGEST_GROUP: Final = 128
 
@@ -50,21 +49,6 @@ OnCommit = Callable[[int, float], None]
 
 def ignore_commit(_operations: int, _seconds: float) -> None:
     """For whoever counts nothing."""
-
-
-@dataclass(slots=True)
-class _Job:
-    run: Callable[[Transaction, Instant], Any]
-    future: asyncio.Future[Any]
-    result: Any = None
-    error: BaseException | None = None
-
-
-@dataclass(slots=True)
-class _Outcome:
-    now: Instant
-    notified: set[str] = field(default_factory=set)
-    afterwards: list[Callable[[], None]] = field(default_factory=list)
 
 
 class GroupWriter:
@@ -95,8 +79,9 @@ class GroupWriter:
         self._commit_seconds = 0.0
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
-        self._pending: deque[_Job] = deque()
-        self._pre_commit_hooks: dict[str, PreCommitHook] = {}
+        self._pending: deque[Job] = deque()
+        self._runner = GroupRunner(connection)
+        self._pre_commit_hooks: dict[str, PrepareHook] = {}
         self._busy = False
         self._stopped = False
         self._drained = asyncio.Event()
@@ -106,7 +91,7 @@ class GroupWriter:
         """Queue an operation. Its future is done after the commit."""
         if self._stopped:
             raise StoreUnavailableError("the database is closed")
-        job = _Job(run, self._loop.create_future())
+        job = Job(run, self._loop.create_future())
         self._pending.append(job)
         self._drained.clear()
         if not self._busy:
@@ -115,9 +100,9 @@ class GroupWriter:
             Context().run(self._gather_next)
         return job.future
 
-    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
-        """Run `hook` in every group that hints at `topic`; what it returns is called after the commit."""
-        self._pre_commit_hooks[topic] = hook
+    def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
+        """Run what `prepare` returns at the end of every group that hints at `topic`."""
+        self._pre_commit_hooks[topic] = prepare
 
     async def close(self) -> None:
         """Run what is queued, then close the connection."""
@@ -152,47 +137,62 @@ class GroupWriter:
     def _begun(self, error: sqlite3.Error | None) -> None:
         """Run the next group in the transaction that has begun."""
         # Whoever has gone before the operation began gets nothing done, least of all a lease.
-        group: list[_Job] = []
+        group: list[Job] = []
         while self._pending and len(group) < LARGEST_GROUP:
             job = self._pending.popleft()
             if not job.future.cancelled():
                 group.append(job)
+        if error is not None:
+            self._refuse(group, error)
+            return
         # One reading for the group: its operations become true together, with the commit.
-        outcome = _Outcome(self._clock.now())
-        if error is None:
-            try:
-                if not self._run_plainly(group, outcome):
-                    self._roll_back()
-                    self._connection.execute("BEGIN IMMEDIATE")
-                    outcome = self._run_apart(group, outcome.now)
-                self._run_pre_commit_hooks(outcome)
-            except sqlite3.Error as failure:
-                error = failure
-        if error is None:
-            self._in_thread(self._commit, lambda failure: self._committed(group, outcome, failure))
-        else:
-            self._roll_back()
-            self._fail(group, unavailable(error, "take writes"))
-            self._next()
+        outcome = Outcome(self._clock.now())
+        self._execute(
+            lambda: self._runner.run(group, outcome),
+            lambda failure: self._refuse(group, failure) if failure else self._ran(group, outcome),
+        )
 
-    def _committed(self, group: list[_Job], outcome: _Outcome, error: sqlite3.Error | None) -> None:
+    def _ran(self, group: list[Job], outcome: Outcome) -> None:
+        """Prepare the hooks here, in the loop's thread, and run them in the transaction."""
+        hooks = self._prepared(outcome)
+        self._execute(
+            lambda: self._runner.run_hooks(hooks, outcome),
+            lambda failure: self._refuse(group, failure) if failure else self._commit_in_thread(group, outcome),
+        )
+
+    def _prepared(self, outcome: Outcome) -> list[PreCommitHook]:
+        due = {prepare: None for topic, prepare in self._pre_commit_hooks.items() if topic in outcome.notified}
+        try:
+            return [hook for prepare in due if (hook := prepare()) is not None]
+        except Exception:  # noqa: BLE001 - a fault of those who wait must not stop the writer
+            _log.exception("what follows a change could not be prepared")
+            return []
+
+    def _commit_in_thread(self, group: list[Job], outcome: Outcome) -> None:
+        self._in_thread(self._commit, lambda failure: self._committed(group, outcome, failure))
+
+    def _refuse(self, group: list[Job], error: sqlite3.Error) -> None:
+        self._runner.roll_back()
+        self._fail(group, unavailable(error, "take writes"))
+        self._next()
+
+    def _committed(self, group: list[Job], outcome: Outcome, error: sqlite3.Error | None) -> None:
         if error is None:
             self._answer(group)
             self._tell(outcome)
             self._on_commit(len(group), self._commit_seconds)
+            self._next()
         elif is_undone(error):
-            self._roll_back()
-            self._fail(group, unavailable(error, "take writes"))
+            self._refuse(group, error)
         else:
             self._stopped = True
-            self._fail(
-                [*group, *self._pending], StoreUnavailableError(f"a commit failed with an unknown outcome: {error}")
-            )
+            unknown = StoreUnavailableError(f"a commit failed with an unknown outcome: {error}")
+            self._fail([*group, *self._pending], unknown)
             self._pending.clear()
             self._on_fatal(error)
-        self._next()
+            self._next()
 
-    def _tell(self, outcome: _Outcome) -> None:
+    def _tell(self, outcome: Outcome) -> None:
         """Tell those who wait. A fault of theirs must not stop the writer; a poll stands behind them."""
         try:
             for callback in outcome.afterwards:
@@ -208,6 +208,10 @@ class GroupWriter:
         else:
             self._busy = False
             self._drained.set()
+
+    def _execute(self, work: Callable[[], sqlite3.Error | None], then: Callable[[sqlite3.Error | None], None]) -> None:
+        """Run operations or hooks, and go on with `then` in the loop's thread."""
+        then(work())
 
     def _in_thread(
         self, work: Callable[[], sqlite3.Error | None], then: Callable[[sqlite3.Error | None], None]
@@ -237,68 +241,12 @@ class GroupWriter:
             return DatabaseGoneError("the database file was deleted or replaced while the gateway ran")
         return None
 
-    def _run_plainly(self, group: list[_Job], outcome: _Outcome) -> bool:
-        """Run the group without savepoints, which cost as much as a statement each; False if an operation raised."""
-        transaction = SqliteTransaction(self._connection, outcome.notified)
-        try:
-            for job in group:
-                job.result = job.run(transaction, outcome.now)
-        except sqlite3.Error as error:
-            if primary_code(error) in WHOLE_GROUP_FAILS:
-                raise
-            return False
-        except Exception:  # noqa: BLE001 - the second run hands it to whoever asked
-            return False
-        return True
-
-    def _run_apart(self, group: list[_Job], now: Instant) -> _Outcome:
-        """Run the group with a savepoint around each operation, so that one that raises does not disturb the rest."""
-        outcome = _Outcome(now)
-        for job in group:
-            job.result, job.error = self._run_in_savepoint(job.run, outcome)
-        return outcome
-
-    def _run_pre_commit_hooks(self, outcome: _Outcome) -> None:
-        due = {hook: None for topic, hook in self._pre_commit_hooks.items() if topic in outcome.notified}
-        for hook in due:
-            callback, error = self._run_in_savepoint(hook, outcome)
-            if error is not None:
-                _log.error("what follows a change failed", exc_info=error)
-            elif callback is not None:
-                outcome.afterwards.append(callback)
-
-    def _run_in_savepoint(
-        self, run: Callable[[Transaction, Instant], Any], outcome: _Outcome
-    ) -> tuple[Any, Exception | None]:
-        notified: set[str] = set()
-        self._connection.execute("SAVEPOINT operation")
-        try:
-            result = run(SqliteTransaction(self._connection, notified), outcome.now)
-        except Exception as error:
-            if isinstance(error, sqlite3.Error) and primary_code(error) in WHOLE_GROUP_FAILS:
-                raise
-            self._connection.execute("ROLLBACK TO operation")
-            self._connection.execute("RELEASE operation")
-            return None, error
-        self._connection.execute("RELEASE operation")
-        outcome.notified |= notified
-        return result, None
-
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-
-    def _fail(self, group: list[_Job], error: StoreUnavailableError) -> None:
+    def _fail(self, group: list[Job], error: StoreUnavailableError) -> None:
         _log.error("store cannot write: %s", error)
         for job in group:
             job.error = error
         self._answer(group)
 
-    def _answer(self, group: list[_Job]) -> None:
+    def _answer(self, group: list[Job]) -> None:
         for job in group:
-            if job.future.cancelled():
-                continue
-            if job.error is not None:
-                job.future.set_exception(job.error)
-            else:
-                job.future.set_result(job.result)
+            job.answer()

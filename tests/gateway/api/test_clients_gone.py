@@ -36,7 +36,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 async def nobody_waits(core: Core) -> None:
-    await until(lambda: not core.dispatcher._lines)
+    await until(lambda: not core.dispatcher._waiters)
 
 
 async def nothing_was_leased(core: Core) -> None:
@@ -95,7 +95,7 @@ async def waiting_client(port: int) -> AsyncIterator[asyncio.subprocess.Process]
 
 async def test_a_killed_client_gets_nothing(served: GrpcCore) -> None:
     async with waiting_client(served.port) as process:
-        await until(lambda: served.core.dispatcher._lines)
+        await until(lambda: served.core.dispatcher._waiters)
         process.kill()
         await nobody_waits(served.core)
         await nothing_was_leased(served.core)

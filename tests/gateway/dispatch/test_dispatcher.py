@@ -1,6 +1,7 @@
-"""The desk without a transport: who gets what, who has gone, what the end of the gateway does."""
+"""The dispatcher without a transport: who gets what, who has gone, what the end of the gateway does."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -13,12 +14,15 @@ from gateway.domain.models import Lease, LeaseRequest
 from gateway.domain.refusals import Reason, RefusedError
 from gateway.domain.states import TaskStatus
 from tests.gateway.support.core import Core, running_core, task_count
+from tests.gateway.support.store_threads import run_in_a_thread, run_on_the_loop
 
 
-@pytest.fixture
-async def core(tmp_path: Path) -> AsyncIterator[Core]:
-    async with running_core(tmp_path / "gateway.db") as running:
-        yield running
+@pytest.fixture(params=[run_on_the_loop, run_in_a_thread])
+async def core(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Core]:
+    """The dispatcher on a store that runs operations in the loop's thread, as ours, and on one that does not."""
+    with request.param():
+        async with running_core(tmp_path / "gateway.db") as running:
+            yield running
 
 
 class Waiting:
@@ -56,12 +60,18 @@ async def writing(core: Core) -> None:
 async def in_line(core: Core, request: LeaseRequest | None = None, wait: float = 30) -> Waiting:
     """Somebody who is known to stand in line."""
     waiting = Waiting(core, request or core.request(), wait)
-    while not any(waiter.request is request for line in core.dispatcher._lines.values() for waiter in line):
-        if request is None and core.dispatcher._lines:
+    while not any(waiter.request is request for queue in core.dispatcher._waiters.values() for waiter in queue):
+        if request is None and core.dispatcher._waiters:
             break
         await asyncio.sleep(0)
         assert not waiting.task.done()
     return waiting
+
+
+async def test_operations_run_in_the_thread_that_the_store_chooses(core: Core, request: pytest.FixtureRequest) -> None:
+    thread = await core.store.write(lambda _tx, _now: threading.current_thread())
+    in_the_loops = request.node.callspec.params["core"] is run_on_the_loop
+    assert (thread is threading.current_thread()) == in_the_loops
 
 
 async def test_first_come_first_served(core: Core) -> None:
@@ -150,7 +160,7 @@ async def test_a_superseded_stream_goes_on_to_its_end_without_a_lease(core: Core
     assert await former.lease() is None
     assert clock() - begun >= 1
     await latter.cancel()
-    assert not core.dispatcher._lines
+    assert not core.dispatcher._waiters
     assert not core.dispatcher._latest
     assert not core.dispatcher._superseded
 
@@ -161,7 +171,7 @@ async def test_two_processes_or_two_sites_do_not_supersede_each_other(core: Core
         await in_line(core, core.request("w1", session="another-session-1")),
         await in_line(core, core.request("w1", sites=("rakuten",))),
     ]
-    assert len([waiter for line in core.dispatcher._lines.values() for waiter in line]) == 3
+    assert len([waiter for queue in core.dispatcher._waiters.values() for waiter in queue]) == 3
     for one in waiting:
         await one.cancel()
 
@@ -239,7 +249,7 @@ async def test_two_thousand_waits_that_are_broken_off_leave_nothing(core: Core) 
             await asyncio.wait({one.task for one in waiting})
             await core.quiet()
         assert more() == 0
-    assert not core.dispatcher._lines
+    assert not core.dispatcher._waiters
     assert not core.dispatcher._latest
     assert not core.dispatcher._background_tasks
     assert core.notifier.topics() == topics
@@ -310,3 +320,67 @@ async def test_settling_ends_though_what_was_given_back_has_only_just_been(core:
     assert core.dispatcher._background_tasks
     await core.dispatcher.drain()
     assert not core.dispatcher._background_tasks
+
+
+async def test_who_joins_after_the_snapshot_does_not_wait_for_the_poll(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody joins while the order is on its way to the disk: the snapshot of those who wait does not hold it."""
+    monkeypatch.setattr("gateway.dispatch.dispatcher.POLL_SECONDS", 60)
+    first = await in_line(core, core.request("w1", sites=("sandbox",)))
+    late = Waiting(core, core.request("w2"))
+    opened, committing, joined = asyncio.Event(), threading.Event(), threading.Event()
+    opening, snapshot, commit = core.dispatcher._open, core.dispatcher._snapshot, core.store._writer._commit
+
+    async def open_then_wait(request: LeaseRequest) -> Lease | None:
+        lease = await opening(request)
+        opened.set()
+        await asyncio.to_thread(committing.wait, 20)
+        return lease
+
+    def commit_when_joined() -> Any:
+        committing.set()
+        joined.wait(20)
+        return commit()
+
+    def snapshot_then_hold_the_commit() -> Any:
+        core.store._writer._commit = commit_when_joined  # type: ignore[method-assign]
+        core.store._writer._pre_commit_hooks["queue"] = snapshot
+        return snapshot()
+
+    core.dispatcher._open = open_then_wait  # type: ignore[method-assign]
+    await asyncio.wait_for(opened.wait(), 20)
+    core.store._writer._pre_commit_hooks["queue"] = snapshot_then_hold_the_commit
+    submitting = asyncio.create_task(core.submit())
+    while not any("rakuten" in sites for sites in core.dispatcher._waiters):  # noqa: ASYNC110 - it gives no signal
+        await asyncio.sleep(0.001)
+    core.store._writer._commit = commit  # type: ignore[method-assign]
+    joined.set()
+    await submitting
+    assert await late.lease() is not None
+    await first.cancel()
+
+
+async def test_a_hook_in_a_thread_takes_for_those_of_its_snapshot_whoever_goes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.dispatch.dispatcher.POLL_SECONDS", 60)
+    with run_in_a_thread():
+        async with running_core(tmp_path / "gateway.db") as core:
+            loop, taking, gone = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+            first, second = [await in_line(core, core.request(worker)) for worker in ("w1", "w2")]
+            take = core.dispatcher._source.take
+
+            def take_when_one_has_gone(*args: Any) -> Lease | None:
+                loop.call_soon_threadsafe(taking.set)
+                gone.wait(20)
+                return take(*args)
+
+            monkeypatch.setattr(core.dispatcher._source, "take", take_when_one_has_gone)
+            submitting = asyncio.create_task(core.submit())
+            await asyncio.wait_for(taking.wait(), 20)
+            await first.cancel()
+            gone.set()
+            await submitting
+            assert await second.lease() is not None
+            assert (await core.task()).lease_owner == "w2"

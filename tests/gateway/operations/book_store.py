@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
 from gateway.domain.instant import Instant
-from gateway.store.port import PreCommitHook, Transaction
+from gateway.store.port import PrepareHook, Transaction
 from tests.gateway.support.book import Book
 
 P = ParamSpec("P")
@@ -22,7 +22,7 @@ class BookStore:
     ) -> T:
         return self.book.run(operation, *args, **kwargs)
 
-    def add_pre_commit_hook(self, topic: str, hook: PreCommitHook) -> None:
+    def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
         raise AssertionError(f"no sweep follows {topic}")
 
     async def read(

@@ -26,6 +26,7 @@ from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event
 from gateway.orders.transition import transition
 from gateway.store import leases, tasks
+from gateway.store.sqlite.group import GroupRunner
 from gateway.store.sqlite.writer import GroupWriter
 from tests.simulation.mutants.registry import mutant, replaced, sql, without
 
@@ -193,18 +194,18 @@ def a_reboot_goes_unnoticed(stack: ExitStack) -> None:
 @mutant
 def answered_before_the_commit(stack: ExitStack) -> None:
     """Whoever asked is answered once the operation has run, not once it is on disk."""
-    run_plainly, answer = GroupWriter._run_plainly, GroupWriter._answer
+    run_plainly, answer = GroupRunner._run_plainly, GroupWriter._answer
 
-    def mutated(self: GroupWriter, group: list[Any], outcome: Any) -> bool:
+    def mutated(self: GroupRunner, group: list[Any], outcome: Any) -> bool:
         done = run_plainly(self, group, outcome)
         if done:
-            answer(self, group)
+            answer(None, group)  # type: ignore[arg-type]
         return done
 
     def to_the_rest(self: GroupWriter, group: list[Any]) -> None:
         answer(self, [job for job in group if not job.future.done()])
 
-    replaced(stack, GroupWriter, "_run_plainly", mutated)
+    replaced(stack, GroupRunner, "_run_plainly", mutated)
     replaced(stack, GroupWriter, "_answer", to_the_rest)
 
 

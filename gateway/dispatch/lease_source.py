@@ -1,0 +1,45 @@
+"""What a dispatcher hands out, seen from the dispatcher: who asks for it, and three operations of the database."""
+
+from collections.abc import Hashable
+from typing import Protocol, TypeVar
+
+from gateway.domain.instant import Instant
+from gateway.store.port import Transaction
+
+
+class Request(Protocol):
+    """Somebody who waits."""
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The sites that the waiter serves; those with the same ones are served in the order in which they came."""
+        ...
+
+
+L = TypeVar("L")
+R_contra = TypeVar("R_contra", bound=Request, contravariant=True)
+
+
+class LeaseSource(Protocol[R_contra, L]):
+    """What a dispatcher hands out: three operations of the database, in whatever thread it runs them."""
+
+    @property
+    def topic(self) -> str:
+        """The topic of everything that may let a wait go on."""
+        ...
+
+    def process_of(self, request: R_contra, /) -> Hashable | None:
+        """Name the process that waits if it waits in one place at a time; None if it may wait in several."""
+        ...
+
+    def open(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | None:
+        """Begin a wait; return what the worker already has, or the next, or None."""
+        ...
+
+    def take(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | None:
+        """Take the next for a worker that waits, or return None."""
+        ...
+
+    def release(self, tx: Transaction, now: Instant, request: R_contra, lease: L, /) -> object:
+        """Undo what was taken for a worker that has gone, unless it is not that any more."""
+        ...

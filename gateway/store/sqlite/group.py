@@ -1,0 +1,119 @@
+"""What one transaction of the writer holds: operations that wait together, and what runs at their end.
+
+Knows no event loop, so it may run in any thread, one at a time.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.domain.instant import Instant
+from gateway.store.port import PreCommitHook, Transaction
+from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, primary_code
+from gateway.store.sqlite.transaction import SqliteTransaction
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Job:
+    """One operation, and the future of whoever waits for it. `error` is what the operation raised."""
+
+    run: Callable[[Transaction, Instant], Any]
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def answer(self) -> None:
+        """Tell whoever waits, unless it has gone."""
+        if self.future.cancelled():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a group does beside its changes. `afterwards` is called once it is committed."""
+
+    now: Instant
+    notified: set[str] = field(default_factory=set)
+    afterwards: list[Callable[[], None]] = field(default_factory=list)
+
+
+class GroupRunner:
+    """Runs operations in the transaction that has begun on `connection`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def run(self, group: list[Job], outcome: Outcome) -> sqlite3.Error | None:
+        """Run the operations; an error means that nothing of the group can be written."""
+        try:
+            if not self._run_plainly(group, outcome):
+                self.roll_back()
+                self._connection.execute("BEGIN IMMEDIATE")
+                outcome.notified.clear()
+                self._run_apart(group, outcome)
+        except sqlite3.Error as error:
+            return error
+        return None
+
+    def run_hooks(self, hooks: Iterable[PreCommitHook], outcome: Outcome) -> sqlite3.Error | None:
+        """Run what follows the operations; a hook that raises is undone and logged. An error as from `run`."""
+        try:
+            for hook in hooks:
+                callback, error = self._run_in_savepoint(hook, outcome)
+                if error is not None:
+                    _log.error("what follows a change failed", exc_info=error)
+                elif callback is not None:
+                    outcome.afterwards.append(callback)
+        except sqlite3.Error as error:
+            return error
+        return None
+
+    def roll_back(self) -> None:
+        """Undo everything, unless SQLite has done so already."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _run_plainly(self, group: list[Job], outcome: Outcome) -> bool:
+        """Run the group without savepoints, which cost as much as a statement each; False if an operation raised."""
+        transaction = SqliteTransaction(self._connection, outcome.notified)
+        try:
+            for job in group:
+                job.result = job.run(transaction, outcome.now)
+        except sqlite3.Error as error:
+            if primary_code(error) in WHOLE_GROUP_FAILS:
+                raise
+            return False
+        except Exception:  # noqa: BLE001 - the second run hands it to whoever asked
+            return False
+        return True
+
+    def _run_apart(self, group: list[Job], outcome: Outcome) -> None:
+        """Run the group with a savepoint around each operation, so that one that raises does not disturb the rest."""
+        for job in group:
+            job.result, job.error = self._run_in_savepoint(job.run, outcome)
+
+    def _run_in_savepoint(
+        self, run: Callable[[Transaction, Instant], Any], outcome: Outcome
+    ) -> tuple[Any, Exception | None]:
+        notified: set[str] = set()
+        self._connection.execute("SAVEPOINT operation")
+        try:
+            result = run(SqliteTransaction(self._connection, notified), outcome.now)
+        except Exception as error:
+            if isinstance(error, sqlite3.Error) and primary_code(error) in WHOLE_GROUP_FAILS:
+                raise
+            self._connection.execute("ROLLBACK TO operation")
+            self._connection.execute("RELEASE operation")
+            return None, error
+        self._connection.execute("RELEASE operation")
+        outcome.notified |= notified
+        return result, None
