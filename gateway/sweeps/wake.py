@@ -6,6 +6,7 @@ from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import POLL_SECONDS
 from gateway.domain.instant import Instant
 from gateway.orders.topics import QUEUE, topic_of
+from gateway.store import history
 from gateway.store.port import ReadTransaction, Store
 
 
@@ -30,8 +31,6 @@ class WakeSweep:
         return {}
 
     def _changes(self, tx: ReadTransaction, _now: Instant) -> tuple[int, list[str]]:
-        last = tx.one("event_last")
-        newest = 0 if last is None else last["sequence"]
+        newest = history.last_sequence(tx)
         since = newest if self._seen is None else self._seen
-        rows = tx.all("events_subjects_after", sequence=since) if newest > since else []
-        return newest, [row["subject"] for row in rows]
+        return newest, history.subjects_after(tx, since) if newest > since else []

@@ -14,6 +14,8 @@ FOUND_BY = {
     "no_settle_time": 7,
     "second_permit_to_another_journal": 7,
     "automatic_requeue": 2,
+    "past_the_table": 2,
+    "row_count_ignored": 2,
     "expiry_only_by_the_sweep": 55,
     "refusal_rolled_back_with_its_record": 3,
     "null_erases": 1,

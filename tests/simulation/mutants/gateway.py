@@ -18,6 +18,7 @@ import gateway.orders.permit
 import gateway.orders.report
 import gateway.orders.settle
 import gateway.orders.task_alerts
+import gateway.orders.transition
 import gateway.restore
 import gateway.store.sqlite.writer
 from gateway.domain.models import GATEWAY, AlertKind, Via
@@ -26,7 +27,9 @@ from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event
 from gateway.orders.transition import transition
 from gateway.store import leases, tasks
+from gateway.store.named_sql import statements
 from gateway.store.sqlite.group import GroupRunner
+from gateway.store.sqlite.transaction import SqliteTransaction
 from gateway.store.sqlite.writer import GroupWriter
 from tests.simulation.mutants.registry import mutant, replaced, sql, without
 
@@ -85,6 +88,24 @@ def automatic_requeue(stack: ExitStack) -> None:
 
     for module in (gateway.orders.expire, gateway.orders.hold, gateway.orders.lease):
         replaced(stack, module, "expire", mutated)
+
+
+@mutant
+def past_the_table(stack: ExitStack) -> None:
+    """The transition function takes any target, and an expired lease asks for the queue."""
+
+    def mutated(tx: Any, now: Any, task: Any, event: Any, _to: Any, *args: Any, **changes: Any) -> Any:
+        return transition(tx, now, task, event, TaskStatus.QUEUED, *args, **changes)
+
+    replaced(stack, gateway.orders.transition, "leads_to", lambda *_: True)
+    replaced(stack, gateway.orders.expire, "transition", mutated)
+
+
+@mutant
+def row_count_ignored(stack: ExitStack) -> None:
+    """A move that found no row is taken for one that did, and the statement misses what is to turn stale."""
+    replaced(stack, SqliteTransaction, "change_one", SqliteTransaction.change)
+    sql(stack, task_move=f"{statements()['task_move']} AND :status <> 'stale'")
 
 
 @mutant

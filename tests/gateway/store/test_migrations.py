@@ -1,0 +1,100 @@
+"""What a migration makes of a database of the version before it."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from gateway.domain.models import AlertKind, Verdict
+from gateway.domain.states import OrderState
+from gateway.operations.decisions import list_decisions
+from gateway.orders.others import other_orders
+from gateway.store import alerts, backups, late_reports, leases, tasks
+from gateway.store.sqlite.schema import migrate, migrations
+from tests.gateway.support.book import Book
+from tests.gateway.support.manual_time import ManualTime
+
+AT = "2026-11-29T15:58:22.000000Z"
+LATER = "2026-11-29T16:58:22.000000Z"
+Write = Callable[[sqlite3.Connection], None]
+
+
+def of_version(path: Path, version: int, write: Write) -> None:
+    """Make a database of an older version and let `write` fill it."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    migrate(connection, migrations()[:version])
+    write(connection)
+    connection.close()
+
+
+def event(connection: sqlite3.Connection, kind: str, subject: str = "po-1", at: str = AT, **details: Any) -> None:
+    connection.execute(
+        "INSERT INTO events (occurred_at, subject, kind, actor, worker_id, reason, details_json)"
+        " VALUES (?, ?, ?, 'worker', 'w1', 'why', ?)",
+        (at, subject, kind, json.dumps(details, separators=(",", ":"))),
+    )
+
+
+def a_life_in_the_history(connection: sqlite3.Connection) -> None:
+    """Two tasks that share an order number; all that version 6 kept in the history alone."""
+    connection.executemany(
+        "INSERT INTO tasks (task_id, site, intent_json, status, lease_count, may_have_clicked, created_at, updated_at)"
+        " VALUES (?, 'rakuten', '{}', 'stale', 2, 1, ?, ?)",
+        [("po-1", AT, AT), ("po-2", AT, AT)],
+    )
+    connection.executemany(
+        "INSERT INTO leases (task_id, lease_number, token, worker_id, session_id, journal_id, via, started_at,"
+        " started_us, acknowledged_at, ended_at, ended_us)"
+        " VALUES ('po-1', ?, ?, 'w1', 's', 'j', 'grpc', ?, 0, ?, ?, 0)",
+        [(1, "t1", AT, AT, AT), (2, "t2", LATER, LATER, LATER)],
+    )
+    connection.executemany(
+        "INSERT INTO order_numbers (site, site_order_id, task_id, told_at) VALUES ('rakuten', '77/8', ?, ?)",
+        [("po-1", AT), ("po-2", AT)],
+    )
+    late = {"refusal": "lease_invalid", "by": "w1", "state": "ordered", "site_order_id": "77/8", "sequence": 4}
+    event(connection, "report_refused", **late)
+    event(connection, "report_refused", **late, payable_yen=0, terminal=True, terminal_status="succeeded")
+    look = {"verdict": "unknown", "window_fully_covered": False, "evidence_ref": None, "begun_at_us": 5}
+    event(connection, "permit_refused", refusal="permit_not_verified", verification=look)
+    event(connection, "permit_refused", at=LATER, verification=look | {"verdict": "not_ordered", "evidence_ref": "e"})
+    event(connection, "permit_refused", at=LATER, refusal="lease_invalid")
+    event(connection, "restore", subject="", at=LATER)
+    event(connection, "backup", subject="", at=AT, file="a.db", bytes=5, sha256="s")
+    event(connection, "backup", subject="", at=LATER, file="b.db", bytes=5, sha256="s")
+    connection.executemany(
+        "INSERT INTO alerts (kind, subject, message, raised_at) VALUES (?, ?, 'm', ?)",
+        [
+            (AlertKind.WORKER_OFFLINE, "po-1", AT),
+            (AlertKind.SITE_ORDER_ID_CONFLICT, "rakuten/77/8", AT),
+            (AlertKind.TASK_STALE, "po-1", AT),
+        ],
+    )
+
+
+def test_what_only_the_history_knew_has_a_place_of_its_own(tmp_path: Path) -> None:
+    of_version(tmp_path / "gateway.db", 6, a_life_in_the_history)
+    with Book(tmp_path / "gateway.db", ManualTime()) as book:
+        plain, final = book.run(lambda tx, _: late_reports.newest_of_task(tx, "po-1", 10))
+        assert (plain.worker_id, plain.refusal, plain.report.reported_at) == ("w1", "why", AT)
+        assert (plain.report.state, plain.report.site_order_id) == (OrderState.ORDERED, "77/8")
+        assert (plain.report.payable_yen, final.report.payable_yen) == (None, 0)
+        kept = book.rows("SELECT sequence, terminal, terminal_status FROM late_reports ORDER BY row")
+        assert [tuple(row.values()) for row in kept] == [(4, 0, None), (4, 1, "succeeded")]
+
+        first, second = book.run(lambda tx, _: leases.of_task(tx, "po-1"))
+        assert first.verification is None
+        assert second.verification is not None
+        assert (second.verification.verdict, second.verification.evidence_ref) == (Verdict.NOT_ORDERED, "e")
+        assert second.verification.begun_at == timedelta(microseconds=5)
+
+        assert book.run(lambda tx, _: other_orders(tx, tasks.get(tx, "po-1"))).incomplete
+        assert book.run(lambda tx, _: backups.last_made_at(tx)) == LATER
+
+        standing = book.run(lambda tx, _: {task: alerts.standing_of_task(tx, task) for task in ("po-1", "po-2")})
+        assert [alert.kind for alert in standing["po-1"]] == [AlertKind.SITE_ORDER_ID_CONFLICT, AlertKind.TASK_STALE]
+        assert [alert.kind for alert in standing["po-2"]] == [AlertKind.SITE_ORDER_ID_CONFLICT]
+        waiting = book.run(list_decisions, book.policy, None, 10).decisions
+        assert [decision.task.task.task_id for decision in waiting] == ["po-1", "po-2"]
