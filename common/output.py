@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from common.escapes import replace_controls
 from common.wrapping import wrapped
 
 
@@ -77,5 +78,6 @@ def print_line(line: str | Text = "") -> None:
 
 
 def plain(text: str) -> Text:
-    """Return a text from outside as it is shown: no markup, and nothing that could steer the terminal."""
-    return Text("".join(character if character.isprintable() or character == "\n" else "�" for character in text))
+    """Return a text from outside as it is shown: no markup, nothing that steers the terminal or is not drawn."""
+    printable = "".join(character if character.isprintable() or character == "\n" else "\ufffd" for character in text)
+    return Text(replace_controls(printable))

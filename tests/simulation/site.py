@@ -34,6 +34,7 @@ from worker.sites.port import (
     PreSendCheck,
     SiteError,
     Submission,
+    Thanks,
 )
 
 T = TypeVar("T")
@@ -185,6 +186,9 @@ class SimSite:
             return Submission(shown, self._page("/order/thanks"))
 
         return await self._exchange("submit", place, fresh=fresh, writes=True)
+
+    async def read_thanks(self, submission: Submission) -> Thanks:
+        return Thanks(submission.page)  # the answer to the click says it all here
 
     async def pay(
         self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], pre_send_check: PreSendCheck

@@ -90,6 +90,7 @@ class EvidenceStore:
             "request_url": page.url,
             "method": page.method,
             "http_status": page.http_status,
+            **({} if page.location is None else {"location": page.location}),
             "timestamp": utc_text(at),
             "order_state": state.value,
             "sha256": hashes,

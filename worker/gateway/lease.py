@@ -87,6 +87,11 @@ class LeaseGuard:
             self._lose("its time is over")
         return self._lost.is_set()
 
+    @property
+    def is_stopping(self) -> bool:
+        """True once the worker is being stopped."""
+        return self._stopping.is_set()
+
     def ensure(self) -> None:
         """Raises LeaseLostError if the lease is not to be trusted now."""
         if self.is_lost:
@@ -167,14 +172,18 @@ class LeaseGuard:
         self._why_lost = self._why_lost or why
         self._lost.set()
 
-    async def hold(self, step: Coroutine[Any, Any, T], *, seconds: float | None) -> T:
+    async def hold(self, step: Coroutine[Any, Any, T], *, seconds: float | None, despite_stop: bool = False) -> T:
         """Runs one step that may still be broken off.
 
         The step is cancelled, and LeaseLostError, WorkerStoppingError or StepTimeoutError raised, when the lease is
-        lost or nearly over, when the worker is being stopped, or after `seconds` (None: never).
+        lost or nearly over, when the worker is being stopped, or after `seconds` (None: never). `despite_stop`: a stop
+        is no reason.
         """
         try:
-            self.ensure_may_begin()
+            if despite_stop:
+                self.ensure()
+            else:
+                self.ensure_may_begin()
         except (LeaseLostError, WorkerStoppingError):
             step.close()
             raise
@@ -182,12 +191,13 @@ class LeaseGuard:
         lost = asyncio.ensure_future(self._lost.wait())
         stop = asyncio.ensure_future(self._stopping.wait())
         try:
-            await asyncio.wait({work, lost, stop}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            reasons = {lost} if despite_stop else {lost, stop}
+            await asyncio.wait({work, *reasons}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
             if self._lost.is_set():
                 self.ensure()
-            if self._stopping.is_set():
+            if self._stopping.is_set() and not despite_stop:
                 raise WorkerStoppingError
             raise StepTimeoutError(f"the step took longer than {seconds} s")
         finally:

@@ -31,8 +31,9 @@ class Claims:
         )
 
     async def record_payment(self, task_id: str, site_order_id: str) -> None:
-        """Claim the one payment of this task. Raises AlreadyRecordedError if it was claimed before or no click of this
-        journal precedes it, and JournalError if the journal's lock is gone.
+        """Claim the one payment of this task. Raises AlreadyRecordedError if it was claimed before, no click of this
+        journal precedes it, or the number is another task's on the same site, and JournalError if the journal's lock
+        is gone.
         """
         await self._claim(
             task_id,

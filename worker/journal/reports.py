@@ -29,6 +29,20 @@ class Reports:
         )
         return None if row is None else Report.from_row(row)
 
+    async def complete(self, sequence: int, evidence_ref: str) -> None:
+        """Add the evidence to an order, and to the report that was written before it where that still waits."""
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(
+                "UPDATE orders SET evidence_ref = ? WHERE task_id = (SELECT task_id FROM outbox WHERE sequence = ?)",
+                (evidence_ref, sequence),
+            )
+            await connection.execute(
+                "UPDATE outbox SET evidence_ref = ? WHERE sequence = ? AND settled_at IS NULL", (evidence_ref, sequence)
+            )
+
+        await self._database.write(work)
+
     async def acknowledge(self, sequence: int, outcome: Outcome, answer: str) -> None:
         """Write down what the gateway made of a report; it is not sent again."""
         await self._database.execute(

@@ -45,7 +45,7 @@ _SITE_FAILED = (SiteError, StepTimeoutError, ScraperError, httpx.HTTPError, OSEr
 async def execute(run: OrderRun) -> OrderStatus | None:
     """Executes the order and reports its end; returns how it ended, None if the lease was lost.
 
-    Raises sqlite3.Error where the journal cannot be written: then nothing can be done or told any more.
+    Raises sqlite3.Error where the journal cannot be written before the click: then nothing can be done or told.
     """
     try:
         await run.guard.hold(run.account.take(), seconds=None)
@@ -56,9 +56,9 @@ async def execute(run: OrderRun) -> OrderStatus | None:
     except LeaseLostError as error:
         await _lose(run, error)
         return None
-    except sqlite3.Error:
-        raise
-    except Exception as error:  # noqa: BLE001 -- every order has one end, whatever happened
+    except Exception as error:
+        if isinstance(error, sqlite3.Error) and not run.click_begun:
+            raise
         end = await _end_for(run, error)
     else:
         raise AssertionError("an order ends with a payment or an exception")
@@ -139,8 +139,9 @@ async def _end_for(run: OrderRun, error: Exception) -> EndOrderError:
     if isinstance(error, EndOrderError):
         return error
     if isinstance(error, WorkerStoppingError):
-        done = "after the click" if run.clicked else "before the order was placed"
-        return needs_human(f"the worker was stopped {done}")
+        if run.clicked:
+            return needs_human(f"the worker was stopped after the click; {await run.payment_in_words()}")
+        return needs_human("the worker was stopped before the order was placed")
     log.warning("the order stops: %r", error, extra={"task_id": run.task_id, "stage": run.stage})
     code = error.error_code if isinstance(error, SiteError) else None
     words = f"{run.stage}: {error or type(error).__name__}"
@@ -150,7 +151,7 @@ async def _end_for(run: OrderRun, error: Exception) -> EndOrderError:
         except LocalDiskError as disk:
             words += f"; {disk}"
     if run.clicked:
-        return needs_human(f"after the click, {words}", error_code=code)
+        return needs_human(f"after the click, {words}; {await run.payment_in_words()}", error_code=code)
     if isinstance(error, LoggedOutError | PageChangedError | LocalDiskError):
         return needs_human(words, error_code=code)
     if isinstance(error, NotImplementedError):

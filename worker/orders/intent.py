@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from worker.journal.records import LeasedTask, Order
 from worker.sites.port import Item
 
 MAX_ITEMS = 50
@@ -44,6 +45,25 @@ def parse_intent(text: str) -> Intent:
     if not isinstance(value, dict):
         _malformed("intent", "must be a JSON object")
     return Intent(items=_items(value), options=_options(value), max_total_yen=_limit(value))
+
+
+def other_than_known(known: Order, lease: LeasedTask) -> str | None:
+    """How a lease contradicts what the journal holds of its task, in words; None where site and intent are the same.
+
+    An intent is the same if it is the same JSON value, whatever the order of its keys; 1 and 1.0 are two values.
+    """
+    if known.site != lease.site:
+        return f"this journal holds the task for the site {known.site}, the lease names {lease.site}"
+    if known.intent_json != lease.intent_json and _canonical(known.intent_json) != _canonical(lease.intent_json):
+        return "this journal holds the task with another intent than the lease brings"
+    return None
+
+
+def _canonical(text: str) -> str:
+    try:
+        return json.dumps(json.loads(text), sort_keys=True)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _refuse_constant(name: str) -> NoReturn:

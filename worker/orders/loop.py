@@ -22,6 +22,7 @@ from worker.gateway.port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreach
 from worker.gateway.wire import leased_task, state_from_wire
 from worker.journal.records import JournalEntry, OrderStatus, ReclaimRequest, ReclaimStatus, Taken
 from worker.orders.executor import NOT_IMPLEMENTED_CODE, execute, may_begin_again, report_end_again
+from worker.orders.intent import other_than_known
 from worker.orders.run import REPORT_PATIENCE, OrderRun, Parts, later
 from worker.sites.port import Site, sites_that_can_order
 
@@ -240,6 +241,8 @@ class OrderLoop:
             log.warning("the lease could not be acknowledged: %s", error, extra=fields)
             return None
         async with guard:
+            if differs := other_than_known(taken.order, leased_task(lease)):
+                return await self._end_unbegun(lease, taken, f"nothing was done by this run: {differs}")
             site = self._sites.get(lease.site)
             if site is None:
                 why = f"this worker cannot look at or order on the site {lease.site}"
@@ -253,7 +256,12 @@ class OrderLoop:
         self, lease: pb.Lease, taken: Taken, guard: LeaseGuard, site: Site, *, clicked: bool
     ) -> OrderStatus | None:
         order, known_state = taken.order, state_from_wire(lease.known_state)
-        recovered = taken.known or lease.lease_count > 1
+        recovered = taken.known or lease.lease_count > 1 or known_state is not None
+        if lease.lease_count == 1 and known_state is not None:
+            log.warning(
+                "a first lease comes with a state, which cannot be: the task is verified before anything is done",
+                extra={"task_id": lease.task_id, "known_state": known_state.value},
+            )
         try:
             folder = self._parts.evidence.choose_run_folder(
                 lease.task_id, recovered=recovered, lease_count=lease.lease_count
@@ -287,6 +295,7 @@ class OrderLoop:
             event="ended",
             state=later(taken.order.state, state_from_wire(lease.known_state)),
             status=OrderStatus.NEEDS_HUMAN,
+            site_order_id=taken.order.site_order_id,
             detail=detail,
             error_code=error_code,
         )

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 from enum import Enum
-from urllib.parse import urlsplit, urlunsplit
 
+from worker.sites.addresses import same_page
 from worker.sites.port import Item, ListedOrder
 
 Key = tuple[str, str | None, tuple[str, ...]]
@@ -16,12 +16,6 @@ class Overlap(Enum):
     NONE = "none"
     PARTIAL = "partial"
     FULL = "full"
-
-
-def same_page(url: str) -> str:
-    """A URL in the form in which two of the same item are equal: host in lower case, no fragment, no final slash."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/"), parts.query, ""))
 
 
 def difference(wanted: Iterable[Item], shown: Iterable[Item]) -> str | None:
@@ -47,8 +41,10 @@ def _words(key: Key) -> str:
 
 def overlap(wanted: Iterable[Item], order: ListedOrder) -> Overlap:
     """Whether a listed order can be the one for these items. What the list does not show is taken as agreeing;
-    everything that it shows must.
+    everything that it shows must. An item that cannot be compared may be any.
     """
+    if not all(item.comparable for item in order.items):
+        return Overlap.PARTIAL
     want: dict[str, list[Item]] = {}
     for item in wanted:
         want.setdefault(same_page(item.item_url), []).append(item)

@@ -3,9 +3,13 @@
 | the payment                            | the task ends as                                                  |
 |----------------------------------------|-------------------------------------------------------------------|
 | paid                                   | succeeded, paid                                                   |
+| shown as paid, though none was sent    | needs_human, ordered: whoever paid it, this run did not           |
 | in a convenience store                 | needs_human, awaiting_payment, with the deadline                  |
 | asks for a step only a person can take | needs_human, scene preserved, no attempt to get round it          |
 | fails, or its answer is lost           | needs_human, ordered; the monitor tells later what the site shows |
+
+Until the payment is sent a stop or a lost lease breaks the step off; from then on it is followed to its end. An end
+tells whether it was sent (`OrderRun.payment_in_words`).
 """
 
 from worker.evidence.store import Step
@@ -30,11 +34,16 @@ async def pay(run: OrderRun, intent: Intent) -> None:
     try:
         await run.parts.journal.claims.record_payment(run.task_id, number)
     except AlreadyRecordedError as error:
-        raise needs_human("the payment of this order is on record already; it was not paid again") from error
+        why = f"a payment of this task, or of order {number} for another task, is on record already"
+        raise needs_human(f"{why}; it was not paid again") from error
     await run.passed(FailpointName.PAYMENT_RECORDED)
-    run.guard.ensure()
-    payment = await run.to_the_end(run.site.pay(number, run.payable_yen, intent.options, run.guard.ensure))
+    payment = await run.to_the_end_once_sent(
+        lambda about_to_send: run.site.pay(number, run.payable_yen, intent.options, about_to_send)
+    )
     await run.passed(FailpointName.PAID)
+    if payment.state is OrderState.PAID and not run.payment_sent:
+        await run.keep(Step.PAYMENT, payment.page)
+        raise needs_human(f"the site shows order {number} as paid, but no payment was sent by this run")
     await run.keep(Step.PAYMENT, payment.page, payment.state)
     status = OrderStatus.NEEDS_HUMAN
     detail = payment.detail

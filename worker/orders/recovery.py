@@ -34,9 +34,10 @@ async def apply_finding(run: OrderRun, finding: Finding) -> None:
     if judgement.verdict == Verdict.VERDICT_ORDERED:
         run.evidence_ref = finding.evidence_ref or run.evidence_ref
         done = finding.state in _DONE
+        unpaid = "" if done else f"; not paid by this run: {await run.payment_in_words()}"
         raise EndOrderError(
             OrderStatus.SUCCEEDED if done else OrderStatus.NEEDS_HUMAN,
-            f"{judgement.why}; found when the task was taken again" + ("" if done else "; not paid by this run"),
+            f"{judgement.why}; found when the task was taken again{unpaid}",
             state=finding.state,
             site_order_id=judgement.order_number,
             pay_deadline=finding.pay_deadline,

@@ -9,9 +9,14 @@
 | permit refused: put off for longer than a day             | needs_human, no click                                  |
 | permit refused otherwise, or the gateway can't be reached | needs_human, no click                                  |
 | the permit or the lease runs out before the click         | no click; needs_human, or the lease is lost            |
-| the site answers with a number                            | ordered                                                |
-| the site answers without a number                         | ordered; look for the number; needs_human              |
+| the site answers with a number                            | ordered, written down at once; then the thank-you page |
+| ... and also says something that contradicts an order     | ordered; needs_human, not paid                         |
+| the site answers with another task's number               | ordered, number unknown; needs_human, not paid         |
+| the site answers without a number                         | ordered, number unknown; needs_human, not paid         |
 | the site refuses, or the answer is lost                   | look at the order list; found or not: needs_human      |
+
+"Ordered" and the number are in the journal before anything else is asked of the site, and before any evidence
+(see `run`).
 
 The permit counts from the moment the request was sent, on the elapsed clock, which is read again after the click record
 is on disk, and once more when the connection stands over which the click is sent. From then on the click is followed to
@@ -19,16 +24,18 @@ its end: neither a lost lease nor a stop breaks it off.
 """
 
 import logging
+import sqlite3
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NoReturn
 
+import httpx
 from ordergateway.v1 import errors_pb2
 
 from worker.evidence.store import Reserve, Step
 from worker.failpoints import FailpointName
 from worker.gateway.bounds import PERMIT_VALID_FOR
-from worker.gateway.lease import LeaseLostError
+from worker.gateway.lease import LeaseLostError, StepTimeoutError, WorkerStoppingError
 from worker.gateway.port import Refused, Unreachable
 from worker.gateway.wire import to_seconds
 from worker.journal.carryable import MAX_SHOWN, carryable_number
@@ -38,8 +45,8 @@ from worker.orders.intent import Intent
 from worker.orders.recovery import apply_finding
 from worker.orders.run import EndOrderError, LocalDiskError, OrderRun, needs_human
 from worker.orders.state import OrderState
-from worker.orders.verification import keep_list, look, verify
-from worker.sites.port import Confirmation, Item, ItemUnavailableError, LoggedOutError, SiteError, Submission
+from worker.orders.verification import keep_list, look, numbers_of_others, verify
+from worker.sites.port import Confirmation, Item, ItemUnavailableError, LoggedOutError, SiteError, Submission, Thanks
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +55,10 @@ PERMIT_PATIENCE = 20.0
 BETWEEN_ASKING = 2.0
 # However often a gateway puts it off: then the slot is given free, and a person decides.
 LONGEST_POSTPONEMENT = 86_400.0
+# The thank-you page is further evidence: it gets this long in all, or a quarter of a step's limit where that is less.
+THANKS_SECONDS = 5.0
+# How long the gateway is asked for other tasks' orders before the click; the permit depends on it, this does not.
+OTHERS_PATIENCE = 5.0
 # The site's clock and ours may differ: an order dated a little before our click may still be the one.
 CLOCK_TOLERANCE = timedelta(hours=1)
 
@@ -65,9 +76,12 @@ async def submit(run: OrderRun, intent: Intent, items: tuple[Item, ...], confirm
     reserve = run.parts.disk.reserve()
     try:
         _reserve_disk(reserve)
+        if run.other_numbers is None:
+            await _ask_for_others(run)
         permit = await obtain_permit(run, intent)
         await run.passed(FailpointName.PERMITTED)
         if permit.waited:
+            await _ask_for_others(run)
             confirmation = await confirm(run, intent, items)
         run.stage = Step.ORDER_SUBMIT
         await _record_click(run, permit)
@@ -79,6 +93,13 @@ async def submit(run: OrderRun, intent: Intent, items: tuple[Item, ...], confirm
         await _look_for_order(run, intent, answer, clicked_at)
     else:
         await _ordered(run, answer)
+
+
+async def _ask_for_others(run: OrderRun) -> None:
+    """Learns whose the orders are that exist before this click; a site may show one of them in answer to it."""
+    told = await run.guard.other_orders(seconds=OTHERS_PATIENCE)
+    if told is not None:
+        run.other_numbers = frozenset(told.site_order_ids)
 
 
 def _reserve_disk(reserve: Reserve) -> None:
@@ -176,9 +197,11 @@ async def _click(run: OrderRun, confirmation: Confirmation, permit: Permit) -> S
     def pre_send_check() -> None:
         run.guard.ensure()
         _ensure_permitted(run, permit)
+        run.click_begun = True
 
     try:
-        pre_send_check()
+        run.guard.ensure()
+        _ensure_permitted(run, permit)
         submission = await run.to_the_end(run.site.submit(confirmation, pre_send_check))
     except (EndOrderError, LeaseLostError) as too_late:
         await run.parts.journal.orders.note(run.task_id, "not clicked", str(too_late))
@@ -190,16 +213,58 @@ async def _click(run: OrderRun, confirmation: Confirmation, permit: Permit) -> S
 
 
 async def _ordered(run: OrderRun, submission: Submission) -> None:
-    evidence_ref = await run.keep(Step.ORDER_SUBMIT, submission.page, OrderState.ORDERED)
+    """Journal first, evidence second, then the thank-you page. Raises EndOrderError where the order may not be paid."""
     told = submission.site_order_id
-    run.site_order_id = carryable_number(told)
-    await run.journal("ordered", OrderState.ORDERED, evidence_ref=evidence_ref, site_order_id=told)
+    log.info(
+        "the site's answer to the click: ordered",
+        extra={"task_id": run.task_id, "site_order_id": ascii(told)[:MAX_SHOWN]},
+    )
+    number = carryable_number(told)
+    is_anothers = number is not None and number in await numbers_of_others(run)
+    run.site_order_id = None if is_anothers else number
+    detail = f"the site's answer to the click shows order {number}, which is another task's" if is_anothers else ""
+    sequence = await run.journal(
+        "ordered", OrderState.ORDERED, site_order_id=None if is_anothers else told, detail=detail
+    )
+    evidence_ref = await run.keep(Step.ORDER_SUBMIT, submission.page, OrderState.ORDERED)
+    await _complete(run, sequence, evidence_ref)
+    thanks = await _read_thanks(run, submission)
+    if thanks is not None:
+        await run.keep(Step.ORDER_SUBMIT, thanks.page, OrderState.ORDERED)
+        run.evidence_ref = evidence_ref
     await run.passed(FailpointName.ORDER_JOURNALLED)
     await run.report()
     await run.passed(FailpointName.ORDERED_REPORTED)
+    if is_anothers:
+        raise needs_human(f"the order was placed, its number is not known: {detail}; it is not paid")
     if run.site_order_id is None:
         which = "shows no order number" if not told else f"shows {ascii(told)[:MAX_SHOWN]}, which is no order number"
         raise needs_human(f"the order was placed, but the site's answer {which}; it is not paid")
+    if thanks is not None and thanks.contradicts is not None:
+        raise needs_human(
+            f"the site's answer to the click shows order {number}, but {thanks.contradicts}; it is not paid"
+        )
+
+
+async def _complete(run: OrderRun, sequence: int, evidence_ref: str) -> None:
+    try:
+        await run.parts.journal.reports.complete(sequence, evidence_ref)
+    except sqlite3.Error as error:
+        raise LocalDiskError(f"the journal could not be written: {error}") from error
+
+
+async def _read_thanks(run: OrderRun, submission: Submission) -> Thanks | None:
+    """The thank-you page; None where there is none or it cannot be had in time. Its number is known: a stop, or a lost
+    lease, breaks it off.
+    """
+    if submission.thanks_path is None:
+        return None
+    seconds = min(THANKS_SECONDS, run.parts.policy.step_seconds / 4)
+    try:
+        return await run.guard.hold(run.site.read_thanks(submission), seconds=seconds)
+    except (LeaseLostError, WorkerStoppingError, StepTimeoutError, SiteError, OSError, httpx.HTTPError) as error:
+        log.warning("the thank-you page could not be read: %r", error, extra={"task_id": run.task_id})
+        return None
 
 
 async def _look_for_order(run: OrderRun, intent: Intent, error: Exception, clicked_at: datetime) -> NoReturn:
@@ -217,14 +282,16 @@ async def _look_for_order(run: OrderRun, intent: Intent, error: Exception, click
             break
         async with run.account.given_up():
             await run.guard.wait(policy.lost_answer_interval_seconds)
-    evidence_ref = await keep_list(run, listed)
     words = f"the click was made, its answer was {_words(error)}"
     number = carryable_number(judgement.order_number)
     if number is None:
+        await keep_list(run, listed)
         code = error.error_code if isinstance(error, SiteError) else None
         raise needs_human(f"{words}; {judgement.why}", error_code=code)
     run.site_order_id = number
-    await run.journal("found on the site", OrderState.ORDERED, evidence_ref=evidence_ref, site_order_id=number)
+    sequence = await run.journal("found on the site", OrderState.ORDERED, site_order_id=number)
+    if (evidence_ref := await keep_list(run, listed)) is not None:
+        await _complete(run, sequence, evidence_ref)
     await run.report()
     raise needs_human(f"{words}; the order list shows order {number}; it was not paid")
 

@@ -12,7 +12,9 @@ list had its permit before that, so the gateway names the number, or says that i
 | any failure while reading it                         | UNKNOWN     |
 | nothing: the task's creation lies in the future      | UNKNOWN     |
 | a window that is not fully covered                   | UNKNOWN     |
-| an order with some of the items, or other quantities | UNKNOWN     |
+| one number twice, with different contents            | UNKNOWN     |
+| an order with some of the items, other quantities,   | UNKNOWN     |
+| or items whose addresses are not of this site's form |             |
 | more than one order with exactly the items           | UNKNOWN     |
 | one, but other tasks may have orders not known here  | UNKNOWN     |
 | one                                                  | ORDERED     |
@@ -22,6 +24,7 @@ Where the journal knows the order's number, the order exists: then only its stat
 """
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -88,10 +91,14 @@ def judge(listed: OrderList, wanted: Sequence[Item], others: OtherTasks) -> Judg
     """Reads the table above."""
     if not listed.window_fully_covered:
         return Judgement(Verdict.VERDICT_UNKNOWN, "the order list could not be read back to the day before the task")
+    if twice := [
+        number for number, times in Counter(order.order_number for order in listed.orders).items() if times > 1
+    ]:
+        return Judgement(Verdict.VERDICT_UNKNOWN, f"orders that are listed twice and differ: {', '.join(twice)}")
     partial = _overlapping(listed, wanted, others.numbers, Overlap.PARTIAL)
     full = _overlapping(listed, wanted, others.numbers, Overlap.FULL)
     if partial:
-        return Judgement(Verdict.VERDICT_UNKNOWN, f"orders with some of the items: {', '.join(partial)}")
+        return Judgement(Verdict.VERDICT_UNKNOWN, f"orders that may hold some of the items: {', '.join(partial)}")
     if len(full) > 1:
         return Judgement(Verdict.VERDICT_UNKNOWN, f"several orders could be it: {', '.join(full)}")
     if not full:
@@ -114,6 +121,7 @@ async def verify(run: OrderRun, intent: Intent) -> Finding:
         known = Judgement(Verdict.VERDICT_ORDERED, "the order's number is known", run.site_order_id)
         return await _look_up_state(run, Finding(known, False, None, begun_at))
     judgement, listed = await _look_back(run, intent)
+    run.site_order_id = carryable_number(judgement.order_number)  # told at the end, even if no evidence can be kept
     evidence_ref = await keep_list(run, listed)
     finding = Finding(judgement, listed is not None and listed.window_fully_covered, evidence_ref, begun_at)
     return await _look_up_state(run, finding) if judgement.order_number is not None else finding
@@ -139,9 +147,7 @@ async def look(run: OrderRun, intent: Intent, since: datetime) -> tuple[Judgemen
     except Exception as error:  # noqa: BLE001 -- any failure at all means that nothing can be said
         log.warning("the order list could not be read: %r", error, extra={"task_id": run.task_id})
         return Judgement(Verdict.VERDICT_UNKNOWN, f"the order list could not be read: {error}"), None
-    known = frozenset(run.lease.other_site_order_ids) | await run.parts.journal.orders.numbers_of_others(
-        run.task_id, run.site.name
-    )
+    known = await numbers_of_others(run)
     if any(_overlapping(listed, intent.items, known, kind) for kind in (Overlap.FULL, Overlap.PARTIAL)):
         others = await _other_tasks(run, known)
     else:
@@ -149,12 +155,19 @@ async def look(run: OrderRun, intent: Intent, since: datetime) -> tuple[Judgemen
     return judge(listed, intent.items, others), listed
 
 
+async def numbers_of_others(run: OrderRun) -> frozenset[str]:
+    """Order numbers of other tasks, as this journal and the gateway know them without being asked anew."""
+    of_journal = await run.parts.journal.orders.numbers_of_others(run.task_id, run.site.name)
+    return of_journal | (run.other_numbers or frozenset()) | frozenset(run.lease.other_site_order_ids)
+
+
 async def _other_tasks(run: OrderRun, known: frozenset[str]) -> OtherTasks:
     told = await run.guard.other_orders(seconds=OTHERS_PATIENCE)
     if told is None:
         return OtherTasks(known, "the gateway did not say which orders are other tasks'")
+    run.other_numbers = frozenset(told.site_order_ids)
     doubt = "another task may have an order whose number is not known" if told.incomplete else None
-    return OtherTasks(known | frozenset(told.site_order_ids), doubt)
+    return OtherTasks(known | run.other_numbers, doubt)
 
 
 async def keep_list(run: OrderRun, listed: OrderList | None) -> str | None:

@@ -1,4 +1,8 @@
-"""Reading a form as a browser would send it: where to, how, and with which fields. What is not known is not sent."""
+"""Reading a form as a browser would send it: where to, how, and with which fields. What is not known is not sent.
+
+A browser associates a control with a form also where it does not stand within it: by its `form` attribute, or since the
+form was left open where it was opened. So a page on which any control stands outside of every form is not read.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -6,35 +10,47 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborNode
 
+from worker.sites.addresses import unescaped
 from worker.sites.shown import Document
 
 MAX_VALUE = 4_000
 
 _FORM_ATTRIBUTES = frozenset({"id", "class", "method", "action", "style"})
 _HIDDEN_ATTRIBUTES = frozenset({"type", "name", "value"})
+_CONTROLS = ("input", "button", "select", "textarea", "object", "output")
 _BUTTON_ATTRIBUTES = frozenset({"type", "class"})
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`action` is the path, with its query, on the page's own site; `fields` are the hidden ones."""
+    """`action` is the path on the page's own site; `fields` are the hidden ones."""
 
     action: str
     fields: Mapping[str, str]
 
 
 def read_form(
-    document: Document, form: LexborNode, *, hidden: Collection[str], controls: Collection[str] = frozenset()
+    document: Document,
+    form: LexborNode,
+    *,
+    action: str,
+    hidden: Collection[str],
+    controls: Collection[str] = frozenset(),
 ) -> Form:
     """A form that is sent with POST to the page's own site.
 
-    `hidden` are the names of its hidden fields, each of which must be there once; `controls` those of the fields that
-    the caller fills in. Raises PageChangedError where a browser would send anything else, or to anywhere else.
+    `action` is the path that this form leads to, and no other, without a query: what another form would do is not
+    done by this one. `hidden` are the names of its hidden fields, each of which must be there once; `controls` those
+    of the fields that the caller fills in. Raises PageChangedError where a browser would send anything else, or to
+    anywhere else.
     """
     attributes = form.attributes
     if attributes.keys() - _FORM_ATTRIBUTES or (attributes.get("method") or "").lower() != "post":
         document.changed("a form that is sent with POST, as form fields")
-    return Form(_action(document, attributes.get("action")), _fields(document, form, hidden, controls))
+    target = _action(document, attributes.get("action"))
+    if unescaped(target) != action:
+        document.changed(f"a form that leads to {action}: it leads to {target}")
+    return Form(action, _fields(document, form, hidden, controls))
 
 
 def _action(document: Document, action: str | None) -> str:
@@ -46,10 +62,14 @@ def _action(document: Document, action: str | None) -> str:
 
 
 def _fields(document: Document, form: LexborNode, hidden: Collection[str], controls: Collection[str]) -> dict[str, str]:
-    if document.has("[form]"):
+    outside = {node.mem_id for node in document.all(", ".join(_CONTROLS))}
+    outside -= {node.mem_id for node in document.all(", ".join(f"form {tag}" for tag in _CONTROLS))}
+    if outside or document.has("[form]"):
         document.changed("a form whose fields all lie within it")
+    if document.has("fieldset[disabled]"):
+        document.changed("a form whose fields are all sent: a fieldset is disabled")
     fields: dict[str, str] = {}
-    for node in form.css("input, button, select, textarea, object, output"):
+    for node in form.css(", ".join(_CONTROLS)):
         attributes = node.attributes
         name = attributes.get("name") or ""
         kind = (attributes.get("type") or "").lower()

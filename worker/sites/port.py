@@ -18,12 +18,17 @@ AMOUNT_CODE = 5004
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as the site sent it: what was asked for, the HTTP status, and the body in bytes, unchanged."""
+    """A page as the site sent it: what was asked for, the HTTP status, and the body in bytes, unchanged.
+
+    `location`: the answer's Location header as it came, None where there was none. The body may be cut short where it
+    was broken off or over a limit.
+    """
 
     url: str
     method: str
     http_status: int
     html: bytes
+    location: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +65,27 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What the site answered to the click. `site_order_id` is None where the page shows no number."""
+    """What the site answered to the click. `site_order_id` is None where the page shows no number.
+
+    `thanks_path`: where the answer leads for further evidence, which nobody has asked for yet; None where it leads
+    nowhere or was followed already.
+    """
 
     site_order_id: str | None
     page: Page
+    thanks_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thanks:
+    """What the site shows after a click whose answer told the order's number.
+
+    `contradicts`: in words, what in the answer or on this page speaks against an order of that number; None where
+    nothing does, also where the page could not be read.
+    """
+
+    page: Page
+    contradicts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +93,9 @@ class Payment:
     """What came of paying.
 
     `state` is PAID, or AWAITING_PAYMENT where the order is not paid yet: the customer pays elsewhere until
-    `pay_deadline`, or `human_step` names a step that only a person can take (3-D Secure, SMS code).
+    `pay_deadline`, or `human_step` names a step that only a person can take (3-D Secure, SMS code). Where nothing was
+    sent because the site showed this before, it is no payment of this call: the caller knows from its
+    `pre_send_check`.
     """
 
     state: OrderState
@@ -83,13 +107,17 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class ListedItem:
-    """An item of a listed order. `quantity` and `variant_id` are None where the list does not show them."""
+    """An item of a listed order. `quantity` and `variant_id` are None where the list does not show them.
+
+    `comparable` False: the address has not the form of this site's item pages, so it may be any item.
+    """
 
     item_id: int | str
     item_name: str
     item_url: str
     quantity: int | None = None
     variant_id: str | None = None
+    comparable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +133,8 @@ class ListedOrder:
 
 @dataclass(frozen=True, slots=True)
 class OrderList:
-    """The account's orders, newest first, as far as they were read.
+    """The account's orders, newest first, as far as they were read. An order that the list shows twice is here once
+    where both say the same, and twice where they differ.
 
     `window_fully_covered` is True only if every order since `since` was seen: an order that is missing then does not
     exist. `raw_pages` holds each page's own data as the site embeds it, in page order.
@@ -209,8 +238,17 @@ class Site(Protocol):
     async def submit(self, confirmation: Confirmation, pre_send_check: PreSendCheck) -> Submission:
         """The irreversible click. Uses a fresh connection and sends its request at most once, whatever happens.
 
+        An answer whose head tells the order's number is returned as it is, whatever its body holds and before anything
+        else is asked for: `read_thanks` looks further.
+
         Calls `pre_send_check` when the connection stands, right before it sends; what that raises goes to the caller,
         and then nothing was sent.
+        """
+        ...
+
+    async def read_thanks(self, submission: Submission) -> Thanks:
+        """Looks for evidence that confirms or contradicts an answer with a `thanks_path`; a read, nothing is sent
+        twice.
         """
         ...
 

@@ -4,7 +4,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
-from worker.sites.port import Cart, Confirmation, Item, OrderDetail, OrderList, Page, Payment, PreSendCheck, Submission
+from worker.sites.port import (
+    Cart,
+    Confirmation,
+    Item,
+    OrderDetail,
+    OrderList,
+    Page,
+    Payment,
+    PreSendCheck,
+    Submission,
+    Thanks,
+)
 
 
 def _not_tried(operation: str) -> NoReturn:
@@ -54,6 +65,10 @@ class RakutenSite:
     async def submit(self, confirmation: Confirmation, pre_send_check: PreSendCheck) -> Submission:
         """Not implemented."""
         _not_tried("submitting an order")
+
+    async def read_thanks(self, submission: Submission) -> Thanks:
+        """Not implemented."""
+        _not_tried("reading the thank-you page")
 
     async def pay(
         self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], pre_send_check: PreSendCheck

@@ -27,6 +27,7 @@ _PLAIN_TAG = re.compile(
     "html|body|header|main|footer|nav|section|article|aside|div|p|span|h[1-6]|ul|ol|li|d[ldt]|a|b|strong|em|i|small|time"
     "|table|caption|thead|tbody|tfoot|t[rdh]|form|fieldset|legend|label|input|button|select|option"
 )
+_SHADOW_ATTRIBUTES = frozenset({"shadowrootmode", "shadowroot"})
 _DOUBTFUL_ATTRIBUTES = frozenset({"popover", "aria-hidden"})
 _LENGTHS = r"(?:0|auto|[0-9]{1,4}px)(?:\s+(?:0|auto|[0-9]{1,4}px)){0,3}"
 _HARMLESS = re.compile(rf"(?:margin(?:-top|-bottom)?|max-width)\s*:\s*{_LENGTHS}")
@@ -56,6 +57,10 @@ class Document:
         if _NOEMBED.search(text):
             self.changed("markup that all browsers read alike: it has <noembed>")
         self._tree = LexborHTMLParser(_NOSCRIPT.sub(r"\1noembed", text))
+        if any((node.attributes.get("http-equiv") or "").strip().lower() == "refresh" for node in self.all("meta")):
+            self.changed("content of its own: it sends its reader on (meta refresh)")
+        if any(node.attributes.keys() & _SHADOW_ATTRIBUTES for node in self.all("template")):
+            self.changed("markup that all browsers draw alike: it has a shadow root")
 
     def changed(self, what: str, *, error_code: int | None = None) -> NoReturn:
         """Raises: the page lacks `what`."""
@@ -87,6 +92,10 @@ class Document:
     def scripts(self) -> list[LexborNode]:
         """The scripts that a browser would run, in the order of the page."""
         return [node for node in self._tree.css("script") if not node.attributes.keys() & {"src", "type"}]
+
+    def all(self, selector: str) -> list[LexborNode]:
+        """All such elements, shown or not."""
+        return list(self._tree.css(selector))
 
     def has(self, selector: str) -> bool:
         """True if there is such an element, shown or not."""

@@ -18,7 +18,12 @@ from tests.hostile.gateway.server import HostileGateway, serving
 from tests.worker.conftest import make_settings
 from tests.worker.running_shop import RunningShop, running_shop
 from tests.worker.scripted_gateway import Refusal, ScriptedGateway
+from tests.worker.virtual import CountedEntropy, ManualClock
+from worker.gateway.wire import leased_task
+from worker.journal.journal import Journal
+from worker.journal.records import JournalEntry, OrderStatus, Outcome
 from worker.main import run_worker
+from worker.orders.state import OrderState
 
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
@@ -177,6 +182,67 @@ async def test_query_parameters_that_are_none_fail_the_query(
         (report,) = await scene.gateway.queries.told()
     assert report.error.code == 422
     assert no_traceback(caplog)
+
+
+@pytest.mark.parametrize(
+    "known_state", [orders_pb2.ORDER_STATE_ORDERED, orders_pb2.ORDER_STATE_PAID, orders_pb2.ORDER_STATE_CANCELLED]
+)
+async def test_a_first_lease_of_an_order_that_was_placed_is_verified_and_never_clicked(
+    scene: Scene, caplog: pytest.LogCaptureFixture, known_state: int
+) -> None:
+    scene.offer(known_state=known_state)
+    async with scene.worker():
+        end = await scene.gateway.orders.end_of("po-1")
+    assert (end.terminal_status, end.state) == (NEEDS_HUMAN, known_state)
+    assert "the click was made or an order was reported, but no order with these items" in end.detail
+    assert caplog.text.count("a first lease comes with a state, which cannot be") == 1
+    assert scene.gateway.orders.requests("RequestSubmitPermit") == []
+    assert await scene.submits() == 0
+
+
+OTHERS = {
+    "another intent": ({"quantity": 2}, "sandbox", "with another intent"),
+    "another value of one number": ({"quantity": 1.0}, "sandbox", "with another intent"),
+    "another site": ({}, "rakuten", "for the site rakuten, the lease names sandbox"),
+}
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "open"])
+@pytest.mark.parametrize("name", OTHERS)
+async def test_a_task_that_the_journal_holds_with_another_intent_or_site_is_a_persons(
+    scene: Scene, name: str, *, ended: bool
+) -> None:
+    fields, site, words = OTHERS[name]
+    intent = {"item_url": scene.shop.item_url("sencha-100g"), "quantity": 1}
+    journal = await Journal.open(scene.folder / "trading.db", clock=ManualClock(), new_id=CountedEntropy().token)
+    before = scene.gateway.orders.lease("po-1", json.dumps(intent), site=site)
+    before.lease_token = "before".ljust(43, "x")
+    await journal.orders.take_lease(leased_task(before))
+    if ended:
+        paid = JournalEntry("ended", OrderState.PAID, OrderStatus.SUCCEEDED, site_order_id="250-1")
+        await journal.reports.acknowledge(await journal.orders.record("po-1", paid), Outcome.ACCEPTED, "")
+    await journal.close()
+    scene.gateway.orders.offer("po-1", json.dumps(intent | fields), lease_count=2)
+    async with scene.worker():
+        end = await scene.gateway.orders.end_of("po-1")
+    assert end.terminal_status == NEEDS_HUMAN
+    assert end.detail.startswith("nothing was done by this run: this journal holds the task ")
+    assert words in end.detail
+    assert end.site_order_id == ("250-1" if ended else "")
+    assert (await scene.shop.control.counters())["requests"] == {}
+
+
+async def test_an_intent_whose_keys_come_in_another_order_is_the_same(scene: Scene) -> None:
+    intent = {"item_url": scene.shop.item_url("sencha-100g"), "quantity": 1}
+    journal = await Journal.open(scene.folder / "trading.db", clock=ManualClock(), new_id=CountedEntropy().token)
+    before = scene.gateway.orders.lease("po-1", json.dumps(intent))
+    before.lease_token = "before".ljust(43, "x")
+    await journal.orders.take_lease(leased_task(before))
+    await journal.close()
+    scene.gateway.orders.offer("po-1", json.dumps(dict(reversed(intent.items())), indent=1), lease_count=2)
+    async with scene.worker():
+        await scene.gateway.orders.end_of("po-1")
+    assert await scene.submits() == 1
 
 
 def no_traceback(caplog: pytest.LogCaptureFixture) -> bool:

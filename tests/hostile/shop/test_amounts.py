@@ -46,6 +46,14 @@ ROWS = [
     Row("a sign between it and its label", TRUE.replace("<dd", "<<dd"), None),
     Row("the true one as loose text", FAKE + "298,000円", None),
     Row("its label is elsewhere", '<dt>お支払い金額</dt><dd>別途</dd><dt>手数料</dt><dd id="payable">1円</dd>', None),
+    # What else the same list of facts says
+    Row("a larger one", TRUE + "<dt>ご請求額</dt><dd>999,999円</dd>", None),
+    Row("a larger one before", "<dt>ご請求額</dt><dd>999,999円</dd>" + TRUE, None),
+    Row("a larger one in full width", TRUE + "<dt>ご請求額</dt><dd>９９９，９９９円</dd>", None),
+    Row("a larger one with a sign", TRUE + "<dt>ご請求額</dt><dd>￥999,999</dd>", None),
+    Row("a larger one in ten thousands", TRUE + "<dt>ご請求額</dt><dd>99万円</dd>", None),
+    Row("a larger one in two pieces", TRUE + "<dt>ご請求額</dt><dd>999,<b>999</b>円</dd>", None),
+    Row("a smaller one", TRUE + "<dt>送料</dt><dd>550円</dd>", CAMERA),
     # Hidden beyond doubt: does not count
     Row("a small one in noscript", f"<noscript>{BARE}</noscript>" + TRUE, CAMERA),
     Row("a small one in a comment", f"<!-- {BARE} -->" + TRUE, CAMERA),
@@ -118,6 +126,12 @@ async def test_one_amount_or_none(shop: TamperingShop, site: SandboxSite) -> Non
         shop.arm("GET", "/order/confirm", lambda answer, row=row: answer.edit(TRUE, row.shown))  # type: ignore[misc]
         read[row.name] = (await site.open_confirmation({})).payable_yen
     assert read == {row.name: row.amount for row in ROWS}
+
+
+async def test_an_amount_below_that_of_the_goods_is_none(shop: TamperingShop, site: SandboxSite) -> None:
+    await site.add_to_cart(Item(shop.item_url("camera-body")))
+    shop.arm("GET", "/order/confirm", lambda answer: answer.edit(TRUE, only("297,999円")))
+    assert (await site.open_confirmation({})).payable_yen is None
 
 
 async def test_the_payment_page_is_read_as_the_confirmation_page_is(shop: TamperingShop, site: SandboxSite) -> None:

@@ -147,6 +147,16 @@ FORMS: list[tuple[str, str, str]] = [
     ("with a box ticked", TOKEN, f'<input type="checkbox" name="insurance" checked>{TOKEN}'),
     ("with a text to fill in", TOKEN, f'<textarea name="note">x</textarea>{TOKEN}'),
     ("with a field from elsewhere", "<h1>", '<input type="hidden" form="order-form" name="x" value="y"><h1>'),
+    ("with a field that it was left open for", BUTTON, f'<input type="hidden" name="x" value="y">{BUTTON}'),
+    ("left open in a part", FORM, f'<div>{FORM}</div><input type="hidden" name="gift" value="5">'),
+    ("left open in a table", FORM, f"<table><tr>{FORM}</tr></table>"),
+    ("with a button elsewhere", "<h1>", '<button type="submit" name="x">x</button><h1>'),
+    ("with its fields disabled", TOKEN, f"<fieldset disabled>{TOKEN}"),
+    ("to another path", FORM, FORM.replace("/order/submit", "/account/delete")),
+    ("to another path by dots", FORM, FORM.replace("/order/submit", "/order/../account/delete")),
+    ("to another path by escaped dots", FORM, FORM.replace("/order/submit", "/order/submit/%2e%2e/other")),
+    ("to its path with a query", FORM, FORM.replace("/order/submit", "/order/submit?quantity=5")),
+    ("to the payment", FORM, FORM.replace("/order/submit", "/payment")),
     ("twice", FORM, f'{FORM}{TOKEN} value="other"></form>{FORM}'),
     ("beside another", "<h1>", "<form method=post action=/x></form><h1>"),
     ("hidden", FORM, FORM.replace(">", " hidden>")),
@@ -166,6 +176,29 @@ async def test_a_form_that_cannot_be_sent_as_it_must_be_is_found_before_the_clic
             pytest.fail(f"{name}: would be sent as {(await site.open_confirmation({})).form}")
         assert error.value.error_code == 5004, name
     assert shop.behind.shop.requests["submit"] == 0
+
+
+WRITES = ["/order/submit", "/order/%73ubmit", "/cart/../order/submit", "/payment", "/order/submit?x", "/login"]
+
+
+@pytest.mark.parametrize("action", WRITES)
+async def test_no_form_of_the_cart_can_place_or_pay_an_order(
+    shop: TamperingShop, site: SandboxSite, action: str
+) -> None:
+    item = Item(shop.item_url("sencha-100g"))
+    await site.add_to_cart(item)
+    shop.arm("GET", "/cart", lambda answer: answer.edit('action="/cart/remove"', f'action="{action}"'))
+    shop.arm(
+        "GET",
+        "/item/sandbox-store/sencha-100g/",
+        lambda answer: answer.edit('action="/cart/add"', f'action="{action}"'),
+    )
+    with pytest.raises(PageChangedError, match="a form that leads to /cart/remove"):
+        await site.clear_cart()
+    with pytest.raises(PageChangedError, match="a form that leads to /cart/add"):
+        await site.add_to_cart(item)
+    requests = shop.behind.shop.requests
+    assert (requests["submit"], requests["pay"], requests["login"]) == (0, 0, 1)
 
 
 async def test_a_login_form_that_leads_elsewhere_gets_no_password(shop: TamperingShop, site: SandboxSite) -> None:
@@ -194,6 +227,51 @@ async def test_cookies_are_bounded(shop: TamperingShop, site: SandboxSite) -> No
     shop.tampers.clear()
     assert (await site.read_cart()).items == ()
     assert len(list(site._http._client.cookies.jar)) == 1
+
+
+COOKIES: dict[str, tuple[tuple[str, str], ...]] = {
+    "many": tuple(("set-cookie", f"a{number}=b") for number in range(2_000)),
+    "many of no value": tuple(("set-cookie", f"a{number}=") for number in range(51)),
+    "many paths": tuple(("set-cookie", f"a=;path=/{number}") for number in range(51)),
+    "long paths": tuple(("set-cookie", f"a=;path=/{number}{'p' * 2_900}") for number in range(20)),
+    "one a page": (("set-cookie", "a{page}=b"),),
+    "a long path a page": (("set-cookie", f"a=;path=/{{page}}{'p' * 2_900}"),),
+}
+
+
+@pytest.mark.parametrize("name", COOKIES)
+async def test_cookies_are_bounded_in_count_and_in_size_with_their_paths(
+    shop: TamperingShop, site: SandboxSite, name: str
+) -> None:
+    def flood(answer: Answer) -> Answer:
+        page = str(len(shop.seen))
+        headers = tuple((key, value.replace("{page}", page)) for key, value in COOKIES[name])
+        return replace(answer, headers=answer.headers + headers)
+
+    async def read_on() -> None:
+        for _ in range(60):
+            await site.read_cart()
+
+    shop.arm("GET", "/cart", flood)
+    with pytest.raises(SiteError, match="bytes of cookies"):
+        await read_on()
+    assert len(list(site._http._client.cookies.jar)) == 0
+
+
+IGNORED = {
+    "overlong": ("set-cookie", f"a={'b' * 5_000}"),
+    "of another kind": ("Set-Cookie2", "a=b; Version=1"),
+    "of another kind, burning": ("Set-Cookie2", 'a="' * 20_000),
+}
+
+
+@pytest.mark.parametrize("name", IGNORED)
+async def test_cookies_that_no_browser_takes_are_ignored(shop: TamperingShop, site: SandboxSite, name: str) -> None:
+    await site.read_cart()
+    session = {cookie.name for cookie in site._http._client.cookies.jar}
+    shop.arm("GET", "/cart", lambda answer: replace(answer, headers=(*answer.headers, IGNORED[name])))
+    assert (await site.read_cart()).items == ()
+    assert {cookie.name for cookie in site._http._client.cookies.jar} == session
 
 
 async def test_a_compressed_page_is_not_unpacked(shop: TamperingShop, site: SandboxSite) -> None:
@@ -242,6 +320,48 @@ async def _silence() -> AsyncIterator[bytes]:
     await asyncio.Event().wait()
 
 
+async def _early_hints() -> AsyncIterator[bytes]:
+    while True:
+        yield b"HTTP/1.1 103 E\r\n\r\n" * 1_000
+
+
+async def _early_hints_slowly() -> AsyncIterator[bytes]:
+    while True:
+        yield b"HTTP/1.1 103 E\r\n\r\n"
+        await asyncio.sleep(0.01)
+
+
+async def _dripping_head() -> AsyncIterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\n"
+    while True:
+        yield b"a: b\r\n"
+        await asyncio.sleep(0.01)
+
+
+async def _dripping_body() -> AsyncIterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\n\r\n"
+    while True:
+        yield b"<"
+        await asyncio.sleep(0.01)
+
+
+async def _chunk_extensions() -> AsyncIterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+    while True:
+        yield b"1;" + b"a" * 60_000 + b"\r\na\r\n"
+
+
+async def _trailers() -> AsyncIterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n"
+    while True:
+        yield b"x: y\r\n" * 1_000
+
+
+async def _blank_lines() -> AsyncIterator[bytes]:
+    while True:
+        yield b"\r\n" * 10_000
+
+
 STREAMS: list[Callable[[], AsyncIterator[bytes]]] = [
     _endless_body,
     _endless_head,
@@ -251,6 +371,13 @@ STREAMS: list[Callable[[], AsyncIterator[bytes]]] = [
     _two_lengths,
     _wrong_chunk,
     _silence,
+    _early_hints,
+    _early_hints_slowly,
+    _dripping_head,
+    _dripping_body,
+    _chunk_extensions,
+    _trailers,
+    _blank_lines,
 ]
 
 
@@ -258,11 +385,13 @@ STREAMS: list[Callable[[], AsyncIterator[bytes]]] = [
 async def test_an_answer_that_is_no_answer_is_an_error_of_the_site(
     shop: TamperingShop, stream: Callable[[], AsyncIterator[bytes]]
 ) -> None:
-    site = SandboxSite(shop.url, timeout_seconds=2)
+    site = SandboxSite(shop.url, timeout_seconds=1)
     tamper: Tamper = lambda _answer: stream()  # noqa: E731 -- a row of the table above
     shop.arm("GET", "/cart", tamper)
+    begun = asyncio.get_running_loop().time()
     with pytest.raises(SITE_FAILED):
         await site.read_cart()
+    assert asyncio.get_running_loop().time() - begun < 30, "three silences of a second, on a busy machine"
     shop.tampers.clear()
     assert (await site.read_cart()).items == ()
     await site.close()

@@ -203,7 +203,8 @@ async def test_two_pages_at_once_are_not_mixed_up() -> None:
     reader = PageReader()
     pages = [
         f'<div id="cart"><table id="cart-lines"><tr class="line"><td><a class="item-link" href="/{number}"></a>'
-        '<td class="quantity">1<td><form method="post" action="/r"><input type="hidden" name="line" value="0"></form>'
+        '<td class="quantity">1<td><form method="post" action="/cart/remove">'
+        '<input type="hidden" name="line" value="0"></form>'
         for number in range(20)
     ]
     carts = await asyncio.gather(*(read(reader, page) for page in pages))

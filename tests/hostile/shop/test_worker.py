@@ -19,19 +19,11 @@ from tests.hostile.shop.test_amounts import TRUE
 from tests.hostile.shop.test_answers import FORM
 from tests.hostile.shop.test_burning_pages import NESTED
 from tests.worker.conftest import Bench
-from tests.worker.scripted_gateway import ScriptedGateway, serving
 
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
 IN_CART = orders_pb2.ORDER_STATE_IN_CART
 ORDERED = orders_pb2.ORDER_STATE_ORDERED
 COMMAND = str(Path(sys.executable).with_name("order-worker"))
-
-
-@pytest.fixture
-async def hostile(tmp_path: Path, shop: TamperingShop) -> AsyncIterator[Bench]:
-    gateway = ScriptedGateway()
-    async with serving(gateway) as target:
-        yield Bench(tmp_path, gateway, target, shop)  # type: ignore[arg-type]
 
 
 def burn(answer: Answer) -> Answer:
@@ -47,6 +39,8 @@ BEFORE_THE_PERMIT: list[tuple[str, Tamper, int, str]] = [
     ("nothing to pay", edit(TRUE, TRUE.replace("298,000", "0")), 5004, "asks for 0 yen"),
     ("over the limit", edit(TRUE, TRUE.replace("298,000", "300,001")), 5004, "more than the limit"),
     ("a form to elsewhere", edit(FORM, FORM.replace('"/', '"//other.example/')), 5004, "another site"),
+    ("another way to pay by its text", edit("クレジットカード", "代金引換"), 5004, "by its mark and its text alike"),
+    ("another way to pay by its mark", edit('data-method="card"', 'data-method="card_sms"'), 5004, "by its mark and"),
     ("five cameras", edit('quantity">1<', 'quantity">5<'), 0, "wanted 1, shown 5"),
 ]
 

@@ -325,6 +325,32 @@ async def test_the_payment_can_be_recorded_once_and_only_after_a_click(journal: 
         await journal.claims.record_payment("po-1", "1")
 
 
+async def test_one_number_is_the_target_of_one_tasks_payment(journal: Journal) -> None:
+    for task_id in ("po-1", "po-2", "po-3"):
+        await journal.orders.take_lease(leased_task(lease(task_id)))
+        await journal.claims.record_click(task_id, lease(task_id).lease_token)
+    await journal.orders.record("po-1", JournalEntry("ordered", OrderState.ORDERED, site_order_id="1"))
+    with pytest.raises(AlreadyRecordedError):
+        await journal.claims.record_payment("po-2", "1")
+    await journal.claims.record_payment("po-2", "2")
+    with pytest.raises(AlreadyRecordedError):
+        await journal.claims.record_payment("po-3", "2")
+    await journal.claims.record_payment("po-1", "1")
+
+
+async def test_evidence_that_comes_after_its_report_goes_with_it_while_it_waits(journal: Journal) -> None:
+    await journal.orders.take_lease(leased_task(lease()))
+    early = await journal.orders.record("po-1", JournalEntry("ordered", OrderState.ORDERED, site_order_id="1"))
+    waiting = await journal.orders.record("po-1", JournalEntry("ordered", OrderState.ORDERED))
+    await journal.reports.acknowledge(early, Outcome.ACCEPTED, "")
+    for sequence in (early, waiting):
+        await journal.reports.complete(sequence, "po-1/04-order-submit")
+    assert [report.evidence_ref for report in await journal.reports.of_task("po-1")] == [None, "po-1/04-order-submit"]
+    order = await journal.orders.find("po-1")
+    assert order is not None
+    assert order.evidence_ref == "po-1/04-order-submit"
+
+
 async def test_records_and_history_never_change(path: Path, journal: Journal) -> None:
     await journal.orders.take_lease(leased_task(lease()))
     await journal.claims.record_click("po-1", "po-1/1")

@@ -1,5 +1,6 @@
 """What an order list tells about a task, case by case of the table in worker.orders.verification; comparing items."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -112,3 +113,23 @@ def test_addresses_that_differ_in_their_query_are_two_items() -> None:
     assert difference((small, large), (small, small)) is not None
     assert overlap((small,), order("1", (large.item_url, 1, None))) is Overlap.NONE
     assert overlap((small,), order("1", (small.item_url, 1, None))) is Overlap.FULL
+
+
+def test_an_item_that_cannot_be_compared_may_be_any() -> None:
+    unknown = replace(FOREIGN, items=(replace(FOREIGN.items[0], comparable=False),))
+    assert judge(listed(unknown), WANTED, NO_OTHERS).verdict == Verdict.VERDICT_UNKNOWN
+    assert judge(listed(MATCH, unknown), WANTED, NO_OTHERS).verdict == Verdict.VERDICT_UNKNOWN
+    assert judge(listed(unknown), WANTED, OtherTasks(frozenset("7"))).verdict == Verdict.VERDICT_NOT_ORDERED
+
+
+def test_one_number_with_two_contents_says_nothing() -> None:
+    found = judge(listed(FOREIGN, replace(MATCH, order_number="7")), WANTED, NO_OTHERS)
+    assert (found.verdict, found.order_number) == (Verdict.VERDICT_UNKNOWN, None)
+    assert found.why == "orders that are listed twice and differ: 7"
+
+
+@pytest.mark.parametrize("escaped", [URL.replace("tea", "%74ea"), URL.replace("shop/tea", "sho%70/t%65%61")])
+def test_an_address_is_the_same_however_it_is_escaped(escaped: str) -> None:
+    assert difference((Item(URL),), (Item(escaped),)) is None
+    assert overlap((Item(URL),), order("1", (escaped, 1, None))) is Overlap.FULL
+    assert difference((Item(URL + "%2f"),), (Item(URL + "/"),)) is not None

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from tests.worker.running_shop import no_look
-from worker.sites.port import Confirmation, Item, Page, Site, sites_that_can_order
+from worker.sites.port import Confirmation, Item, Page, Site, Submission, sites_that_can_order
 from worker.sites.rakuten import RakutenSite
 from worker.sites.registry import build_sites
 
@@ -17,6 +17,7 @@ ARGUMENTS = {
     "read_cart": ((), {}),
     "open_confirmation": (({},), {}),
     "submit": ((Confirmation((), None, {}, PAGE), no_look), {}),
+    "read_thanks": ((Submission("1", PAGE, "/thanks"),), {}),
     "pay": (("1", 1000, {}, no_look), {}),
     "list_orders": ((), {"since": None, "max_pages": 1}),
     "order_detail": (("1",), {}),

@@ -1,6 +1,7 @@
 """The adapter from the click on: submit and pay, each sent once whatever happens."""
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -33,7 +34,10 @@ async def ordered(shop: RunningShop, site: SandboxSite, method: str = "card") ->
 async def test_an_order_is_placed_and_paid(shop: RunningShop, site: SandboxSite) -> None:
     submission = await site.submit(await confirmed(shop, site), no_look)
     assert submission.site_order_id is not None
-    assert submission.site_order_id.encode() in submission.page.html
+    assert submission.page.location == f"/order/thanks?order_number={submission.site_order_id}"
+    thanks = await site.read_thanks(submission)
+    assert submission.site_order_id.encode() in thanks.page.html
+    assert thanks.contradicts is None
     payment = await site.pay(submission.site_order_id, PAYABLE_YEN, {}, no_look)
     assert payment.state is OrderState.PAID
     assert payment.human_step is None
@@ -169,6 +173,8 @@ async def test_the_number_survives_a_broken_thank_you_page(
     await shop.control.arm(step="thanks", **fault)
     submission = await site.submit(confirmation, no_look)
     assert [submission.site_order_id] == (await shop.control.counters())["order_numbers"]
+    with suppress(SiteError, httpx.HTTPError):
+        assert (await site.read_thanks(submission)).contradicts is None
 
 
 async def test_stock_gone_at_the_click(shop: RunningShop, site: SandboxSite) -> None:

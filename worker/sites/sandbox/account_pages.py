@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from worker.orders.state import OrderState
+from worker.sites.addresses import same_page
 from worker.sites.port import ListedItem, ListedOrder, Page
-from worker.sites.sandbox.pages import ORDER_NUMBER, PAYMENT_STATES, parse_time, read_deadline
+from worker.sites.sandbox.pages import ITEM_PATH, ORDER_NUMBER, PAYMENT_STATES, parse_time, read_deadline
 from worker.sites.shown import MAX_LINK, Document
 
 MAX_DEPTH = 60
@@ -133,7 +134,19 @@ def _read_listed_item(document: Document, item: Any) -> ListedItem:
         document.changed("the quantity of a listed item")
     if not (variant_id is None or isinstance(variant_id, str)):
         document.changed("the variant of a listed item")
-    return ListedItem(item["itemId"], item["itemName"], url, quantity, variant_id)
+    address = _item_address(document, url)
+    comparable = address is not None
+    return ListedItem(item["itemId"], item["itemName"], address or url, quantity, variant_id, comparable)
+
+
+def _item_address(document: Document, url: str) -> str | None:
+    """An item's address in the form that intents use, to which a list may add a query, or escape a letter of it. None
+    for one that has not the form of this shop's item pages.
+    """
+    listed, page = urlsplit(same_page(url)), urlsplit(document.page.url)
+    path = f"{listed.path}/"
+    is_item = listed.netloc == page.netloc.lower() and ITEM_PATH.fullmatch(path)
+    return f"{page.scheme}://{page.netloc}{path}" if is_item else None
 
 
 def _is_url(text: Any) -> bool:

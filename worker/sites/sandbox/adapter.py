@@ -4,7 +4,6 @@ Intent options: `payment_method` is `card` (default), `card_3ds`, `card_sms` or 
 addresses of the shop's item pages exactly as the shop links to them: `{origin}/item/{shop}/{code}/`.
 """
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -32,19 +31,20 @@ from worker.sites.port import (
     PreSendCheck,
     SiteError,
     Submission,
+    Thanks,
 )
 from worker.sites.sandbox import account_pages, pages
-from worker.sites.sandbox.http import MAX_PAGE_BYTES, Answer, Credentials, SandboxHttp
+from worker.sites.sandbox.http import MAX_PAGE_BYTES, SEND_AGAIN, Answer, Credentials, SandboxHttp
 
-PAYMENT_METHODS = ("card", "card_3ds", "card_sms", "convenience_store")
+CONVENIENCE_STORE = "convenience_store"
+PAYMENT_METHODS = tuple(pages.PAYMENT_LABELS)
 HUMAN_STEPS = {"3ds": "3-D Secure", "sms": "SMS code"}
+THANKS_PATH = "/order/thanks"
 CHALLENGE_PATH = "/payment/challenge"
 ACTION = "action"
 """Under which name a confirmation's form keeps where it is sent to; the form itself has only its token."""
 HTTP_NOT_FOUND = 404
 HTTP_ERROR = 400
-
-_ITEM_PATH = re.compile(r"/item/[A-Za-z0-9_-]+/[A-Za-z0-9_-]+/")
 
 
 class SandboxSite:
@@ -139,8 +139,8 @@ class SandboxSite:
         return Confirmation(shown.items, shown.payable_yen, {**shown.form.fields, ACTION: shown.form.action}, page)
 
     async def submit(self, confirmation: Confirmation, pre_send_check: PreSendCheck) -> Submission:
-        """Sends the confirmation's form once. The thank-you page is fetched by a request of its own; if that fails, the
-        number in the redirect and the redirect itself are returned: the order is placed all the same.
+        """Sends the confirmation's form once. An answer that leads to the thank-you page with a number is returned at
+        once: its head says that the order is placed. Otherwise the page says so, or the one to which the answer leads.
 
         Raises ItemUnavailableError where the shop says in so many words that it took no order, and PageChangedError
         where it neither says so nor thanks.
@@ -148,16 +148,41 @@ class SandboxSite:
         fields: dict[str, str | list[str]] = dict(confirmation.form)
         action = str(fields.pop(ACTION))
         answer = await self._http.post_once(action, fields, pre_send_check)
-        if refusal := await self._reader.read(pages.read_refusal, answer.page):
+        thanks_path = self._http.path_of(answer.page)
+        if (number := _number_in(thanks_path)) is not None:
+            return Submission(number, answer.page, thanks_path)
+        if refusal := await self._reader.read(pages.read_refusal, answer.sound().page):
             raise ItemUnavailableError(f"the shop took no order: {refusal}", page=answer.page)
         page = await self._landed_if_possible(await self._fine(answer))
         thanks = None
         with suppress(PageChangedError):
             thanks = await self._reader.read(pages.read_thanks, page)
-        told = {_number_in(answer.location), None if thanks is None else thanks.order_number} - {None}
-        if thanks is None and not told:
+        if thanks is None:
             raise PageChangedError("the shop neither takes the order nor refuses it in words that are known", page=page)
-        return Submission(told.pop() if len(told) == 1 else None, page)
+        return Submission(thanks.order_number, page)
+
+    async def read_thanks(self, submission: Submission) -> Thanks:
+        """Reads the answer's own page, then the thank-you page. What cannot be read contradicts nothing."""
+        answer = submission.page
+        if answer.http_status >= HTTP_ERROR or answer.http_status in SEND_AGAIN:
+            return Thanks(answer, f"answers HTTP {answer.http_status}")
+        if said := await self._refusal(answer):
+            return Thanks(answer, f"refuses: {said}")
+        page = (await self._fine(await self._http.get(submission.thanks_path or THANKS_PATH))).page
+        if said := await self._refusal(page):
+            return Thanks(page, f"then refuses: {said}")
+        thanks = None
+        with suppress(PageChangedError):
+            thanks = await self._reader.read(pages.read_thanks, page)
+        number = None if thanks is None else thanks.order_number
+        differs = number not in (None, submission.site_order_id)
+        return Thanks(page, f"then shows order {number}" if differs else None)
+
+    async def _refusal(self, page: Page) -> str | None:
+        """What a page says it refuses; None where it refuses nothing, or cannot be read."""
+        with suppress(PageChangedError):
+            return await self._reader.read(pages.read_refusal, page)
+        return None
 
     async def pay(
         self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], pre_send_check: PreSendCheck
@@ -167,7 +192,7 @@ class SandboxSite:
         page = await self._read("/payment", {"order_number": site_order_id})
         shown = await self._reader.read(pages.read_payment_form, page)
         if shown is None:
-            return await self._payment(site_order_id, page)
+            return await self._payment(site_order_id, page, method)
         if shown.order_number != site_order_id or shown.payment_method != method:
             raise SiteError(f"the payment page is for {shown.order_number} by {shown.payment_method}", page=page)
         if payable_yen is None or shown.payable_yen != payable_yen:
@@ -185,18 +210,22 @@ class SandboxSite:
             detail = "the shop shows its identity check; nothing was entered"
             step = HUMAN_STEPS.get(kind or "", "identity check")
             return Payment(OrderState.AWAITING_PAYMENT, None, step, detail, page)
-        return await self._payment(site_order_id, await self._landed(answer))
+        return await self._payment(site_order_id, await self._landed(answer), method)
 
-    async def _payment(self, order_number: str, page: Page) -> Payment:
+    async def _payment(self, order_number: str, page: Page, method: str) -> Payment:
+        """What the result page says, as far as it can be true of an order that is paid by this method."""
         status = await self._reader.read(pages.read_payment_status, page)
         if status.order_number != order_number:
             raise PageChangedError("the payment page is about another order", page=page)
-        if status.state is OrderState.PAID:
+        in_store = method == CONVENIENCE_STORE
+        if status.state is OrderState.PAID and not in_store:
             return Payment(OrderState.PAID, None, None, "paid by card", page)
-        if status.state is OrderState.AWAITING_PAYMENT and status.slip_number:
+        if status.state is OrderState.AWAITING_PAYMENT and status.slip_number and in_store:
             detail = f"convenience store payment, slip number {status.slip_number}"
             return Payment(OrderState.AWAITING_PAYMENT, _in_utc(status.pay_deadline), None, detail, page)
-        raise SiteError("the payment page shows neither a payment nor a slip", page=page)
+        shown = "no known state" if status.state is None else status.state.value
+        slip = " and a slip" if status.slip_number else ""
+        raise SiteError(f"the payment page of an order to be paid by {method} shows {shown}{slip}", page=page)
 
     async def list_orders(self, *, since: datetime | None, max_pages: int) -> OrderList:
         """Reads page after page until an order older than `since`, the last page, or `max_pages`.
@@ -204,7 +233,7 @@ class SandboxSite:
         Redesigned pages and a logout after the first page end the list early, and so does an order without a readable
         date count: the window is then not fully covered.
         """
-        orders: dict[str, ListedOrder] = {}
+        orders: dict[ListedOrder, None] = {}  # in the order of the list, without what is listed twice alike
         raw_pages: list[Any] = []
         read: list[Page] = []
         reached_end = False
@@ -222,14 +251,15 @@ class SandboxSite:
             raw_pages.append(listed.raw)
             if listed.page != number:
                 break
-            orders |= {order.order_number: order for order in listed.orders}
+            orders |= dict.fromkeys(listed.orders)
             passed_since = since is not None and any(_is_before(order, since) for order in listed.orders)
-            all_seen = number >= listed.page_count and len(orders) >= listed.total
+            seen = {order.order_number for order in orders}
+            all_seen = number >= listed.page_count and len(seen) >= listed.total
             reached_end = passed_since or all_seen
             if reached_end or number >= listed.page_count:
                 break
-        wanted = tuple(order for order in orders.values() if since is None or not _is_before(order, since))
-        covered = reached_end and _are_newest_first(list(orders.values()))
+        wanted = tuple(order for order in orders if since is None or not _is_before(order, since))
+        covered = reached_end and _are_newest_first(list(orders))
         return OrderList(wanted, covered, tuple(raw_pages), tuple(read))
 
     async def order_detail(self, order_number: str) -> OrderDetail:
@@ -259,7 +289,7 @@ class SandboxSite:
 
     def _item_path(self, item: Item) -> str:
         path = item.item_url.removeprefix(self._http.origin)
-        if path == item.item_url or not _ITEM_PATH.fullmatch(path):
+        if path == item.item_url or not pages.ITEM_PATH.fullmatch(path):
             raise ItemUnavailableError(
                 f"not the address of an item of this shop, {self._http.origin}/item/…/…/: {item.item_url}"
             )
@@ -286,11 +316,9 @@ class SandboxSite:
         """The answer. Raises SiteError where the shop refuses or fails."""
         page = answer.page
         if page.http_status >= HTTP_ERROR:
-            said = None
-            with suppress(PageChangedError):
-                said = await self._reader.read(pages.read_refusal, page)
-            raise SiteError(f"the shop answered HTTP {page.http_status}: {said or 'no reason given'}", page=page)
-        return answer
+            said = await self._refusal(page) or "no reason given"
+            raise SiteError(f"the shop answered HTTP {page.http_status}: {said}", page=page)
+        return answer.sound()
 
 
 def _check_available(item: Item, form: pages.ItemForm, page: Page) -> None:
@@ -323,7 +351,8 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 
 def _number_in(location: str | None) -> str | None:
     """The order's number in the redirect to the thank-you page; None where there is not one, or no readable one."""
-    told = parse_qs(urlsplit(location or "").query).get("order_number", [])
+    parts = urlsplit(location or "")
+    told = parse_qs(parts.query).get("order_number", []) if parts.path == THANKS_PATH else []
     return told[0] if len(told) == 1 and pages.ORDER_NUMBER.fullmatch(told[0]) else None
 
 

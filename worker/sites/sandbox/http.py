@@ -1,18 +1,22 @@
 """HTTP with the sandbox shop: one account's session, bounded answers, no redirect followed unasked.
 
-Nothing here sends a request twice. `post_once` is for what cannot be undone: a connection of its own, closed after it.
+An answer whose head is whole is an answer, whatever becomes of its body: for what cannot be undone the head is judged
+first. Nothing here sends a request twice. `post_once` is for what cannot be undone: a connection of its own, closed
+after it.
 """
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.cookiejar import Cookie
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from worker.sites.bounded_http import BUDGET, COOKIES_REFUSED, MAX_COOKIES, BoundedTransport, Budget
 from worker.sites.forms import Form
 from worker.sites.page_reader import PageReader
 from worker.sites.port import LoggedOutError, Page, PreSendCheck, SiteError
@@ -26,8 +30,13 @@ MAX_PAGE_BYTES = 4 * 1024 * 1024
 MAX_PAGE_PIECES = 20_000
 """Each piece of a page costs tens of microseconds, however small: a page of 4 MiB could come in as many pieces."""
 MAX_COOKIE_BYTES = 16 * 1024
+"""Of all cookies together, with names, paths and domains."""
+ANSWER_TIMEOUTS = 3
+"""How many silences of the shop an answer may take in all, however steadily it drips."""
+REDIRECT_BODY_SECONDS = 1.0
+"""A redirect's body is evidence at most: what has come of it by then is kept."""
 REDIRECT = "order_worker.redirect"
-_SEND_AGAIN = (307, 308)
+SEND_AGAIN = (307, 308)
 
 Fields = Mapping[str, str | list[str]]
 
@@ -42,10 +51,20 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back. `location` is where a redirect points, as a path of the shop; None where it is no redirect."""
+    """What came back. `location` is where a redirect points, as a path of the shop; None where it is no redirect.
+
+    `fault`: what is wrong with an answer whose head is whole, such as a body that breaks off; None where nothing is.
+    """
 
     page: Page
     location: str | None
+    fault: SiteError | httpx.HTTPError | None = None
+
+    def sound(self) -> "Answer":
+        """The answer itself. Raises its fault."""
+        if self.fault is not None:
+            raise self.fault
+        return self
 
 
 class SandboxHttp:
@@ -53,7 +72,7 @@ class SandboxHttp:
 
     Logs in by form when it needs a session and has none. A session that the shop has ended is a LoggedOutError for the
     call that meets it; the call after that logs in anew. `timeout_seconds` is for connecting and for each silence of
-    the shop. Raises ValueError where base_url is no origin.
+    the shop; an answer may take three times that in all. Raises ValueError where base_url is no origin.
     """
 
     def __init__(
@@ -71,6 +90,7 @@ class SandboxHttp:
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self._credentials = credentials
         self._reader = reader
+        self._answer_seconds = ANSWER_TIMEOUTS * timeout_seconds
         self._timeout = httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 10))
         self._max_page_bytes = max_page_bytes
         # Made once: reading the system's authorities takes as long as a whole order. Over http none is needed.
@@ -88,21 +108,22 @@ class SandboxHttp:
             follow_redirects=False,
             event_hooks={"response": [_keep_redirect]},
             trust_env=False,
-            transport=httpx.AsyncHTTPTransport(verify=self._tls, http1=True, http2=False, retries=0, trust_env=False),
+            transport=BoundedTransport(self._tls),
         )
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
         """One GET as the logged-in account. Raises LoggedOutError, SiteError, OSError or httpx.HTTPError."""
         await self._ensure_session()
-        return await self._checked(await self._exchange(self._client, "GET", path, params=params))
+        return await self._checked((await self._exchange(self._client, "GET", path, params=params)).sound())
 
     async def post(self, path: str, fields: Fields) -> Answer:
         """One POST as the logged-in account. Raises as `get` does."""
         await self._ensure_session()
-        return await self._checked(await self._exchange(self._client, "POST", path, fields=fields))
+        return await self._checked((await self._exchange(self._client, "POST", path, fields=fields)).sound())
 
     async def post_once(self, path: str, fields: Fields, pre_send_check: PreSendCheck) -> Answer:
-        """One POST on a connection that nothing used before and nothing uses after; it never logs in for it.
+        """One POST on a connection that nothing used before and nothing uses after; it never logs in for it. What is
+        wrong with an answer is in its `fault`, for the caller to judge what the head says.
 
         Raises LoggedOutError before anything is sent where there is no session, and what `pre_send_check` raises once
         the connection stands; else as `get` does.
@@ -124,10 +145,10 @@ class SandboxHttp:
                 await self._log_in()
 
     async def _log_in(self) -> None:
-        shown = await self._exchange(self._client, "GET", LOGIN_PATH)
+        shown = (await self._exchange(self._client, "GET", LOGIN_PATH)).sound()
         form: Form = await self._reader.read(read_login_form, shown.page)
         login = {"username": self._credentials.username, "password": self._credentials.password}
-        answer = await self._exchange(self._client, "POST", form.action, fields={**form.fields, **login})
+        answer = (await self._exchange(self._client, "POST", form.action, fields={**form.fields, **login})).sound()
         if answer.location is None or urlsplit(answer.location).path == LOGIN_PATH:
             raise LoggedOutError("the shop refuses to log the account in", page=answer.page)
         self._logged_in = True
@@ -158,47 +179,79 @@ class SandboxHttp:
                 pre_send_check()
 
         request = client.build_request(method, path, params=params, data=fields, extensions={"trace": trace})
-        response = await client.send(request, stream=True)
+        BUDGET.set(budget := Budget())
+        begun = asyncio.get_running_loop().time()
         try:
-            body, pieces = bytearray(), 0
-            async for piece in response.aiter_raw():
-                body += piece
-                pieces += 1
-                if len(body) > self._max_page_bytes:
-                    raise SiteError(f"the shop's answer is larger than {self._max_page_bytes} bytes")
-                if pieces > MAX_PAGE_PIECES:
-                    raise SiteError(f"the shop's answer comes in more than {MAX_PAGE_PIECES} pieces")
+            async with asyncio.timeout(self._answer_seconds):
+                response = await client.send(request, stream=True)
+        except TimeoutError as error:
+            raise SiteError(f"the shop has not answered within {self._answer_seconds:g} s") from error
+        budget.for_body(self._max_page_bytes)
+        location = response.extensions.get(REDIRECT, response.headers.get("location"))
+        left = self._answer_seconds - (asyncio.get_running_loop().time() - begun)
+        body, fault = await self._body(response, left if location is None else min(left, REDIRECT_BODY_SECONDS))
+        return self._judged(Page(str(request.url), method, response.status_code, body, location), response, fault)
+
+    async def _body(self, response: httpx.Response, seconds: float) -> tuple[bytes, SiteError | httpx.HTTPError | None]:
+        """What has come of a body, and why it is not whole, if it is not."""
+        body, pieces = bytearray(), 0
+        try:
+            async with asyncio.timeout(seconds):
+                async for piece in response.aiter_raw():
+                    body += piece
+                    pieces += 1
+                    if len(body) > self._max_page_bytes:
+                        del body[self._max_page_bytes :]
+                        return bytes(body), SiteError(f"the shop's answer is larger than {self._max_page_bytes} bytes")
+                    if pieces > MAX_PAGE_PIECES:
+                        return bytes(body), SiteError(f"the shop's answer comes in more than {MAX_PAGE_PIECES} pieces")
+        except TimeoutError:
+            return bytes(body), SiteError(f"the shop's answer is not whole after {seconds:.1f} s")
+        except httpx.HTTPError as error:
+            return bytes(body), error
         finally:
             await response.aclose()
-        page = Page(str(request.url), method, response.status_code, bytes(body))
-        self._bound_cookies(page)
-        if (coding := response.headers.get("content-encoding", "identity")) != "identity":
-            raise SiteError(f"the shop sends a page in a coding that was not asked for: {coding[:50]!r}", page=page)
-        location = response.extensions.get(REDIRECT)
-        if location is None:
-            return Answer(page, None)
-        if method == "POST" and response.status_code in _SEND_AGAIN:
-            raise SiteError(
-                f"the shop wants a form sent again (HTTP {response.status_code}), which is not done", page=page
-            )
-        return Answer(page, self._path_of(location, page))
+        return bytes(body), None
 
-    def _bound_cookies(self, page: Page) -> None:
-        """Ends the session where its cookies are over the limit: they go with every request. Raises SiteError."""
-        if sum(len(cookie.name) + len(cookie.value or "") for cookie in self._client.cookies.jar) > MAX_COOKIE_BYTES:
-            self._client.cookies.clear()
-            self._logged_in = False
-            raise SiteError(f"the shop sets more than {MAX_COOKIE_BYTES} bytes of cookies", page=page)
+    def _judged(self, page: Page, response: httpx.Response, fault: SiteError | httpx.HTTPError | None) -> Answer:
+        """The answer with the first thing that is wrong with it. A redirect's body is nobody's to read."""
+        coding = response.headers.get("content-encoding", "identity")
+        is_redirect = REDIRECT in response.extensions
+        location = self.path_of(page) if is_redirect else None
+        if too_many := self._too_many_cookies(refused=COOKIES_REFUSED in response.extensions):
+            fault = SiteError(too_many, page=page)
+        elif is_redirect and page.method == "POST" and page.http_status in SEND_AGAIN:
+            again = f"the shop wants a form sent again (HTTP {page.http_status}), which is not done"
+            fault = SiteError(again, page=page)
+        elif is_redirect:
+            elsewhere = f"the shop sends the visitor to another site: {(page.location or '')[:200]!r}"
+            fault = SiteError(elsewhere, page=page) if location is None else None
+        elif fault is None and coding != "identity":
+            fault = SiteError(f"the shop sends a page in a coding that was not asked for: {coding[:50]!r}", page=page)
+        return Answer(page, location, fault)
 
-    def _path_of(self, location: str, page: Page) -> str:
-        """Where a redirect leads, as a path of the shop. Raises SiteError where it leads anywhere else."""
+    def _too_many_cookies(self, *, refused: bool) -> str | None:
+        """Ends the session where its cookies are over a limit, and says so: they go with every request."""
+        jar = self._client.cookies.jar
+        if not refused and len(jar) <= MAX_COOKIES and _size(jar) <= MAX_COOKIE_BYTES:
+            return None
+        self._client.cookies.clear()
+        self._logged_in = False
+        return f"the shop sets more than {MAX_COOKIES} cookies or {MAX_COOKIE_BYTES} bytes of cookies"
+
+    def path_of(self, page: Page) -> str | None:
+        """Where an answer leads, whatever its status, as a path of the shop; None where to nowhere or elsewhere."""
         try:
-            url = urljoin(page.url, location) if is_link(location) else ""
+            url = urljoin(page.url, page.location or "") if is_link(page.location or "") else ""
         except ValueError:
             url = ""
-        if not url.startswith(self.origin + "/"):
-            raise SiteError(f"the shop sends the visitor to another site: {location[:200]!r}", page=page)
-        return url.removeprefix(self.origin)
+        return url.removeprefix(self.origin) if url.startswith(self.origin + "/") else None
+
+
+def _size(cookies: Iterable[Cookie]) -> int:
+    return sum(
+        len(part or "") for cookie in cookies for part in (cookie.name, cookie.value, cookie.path, cookie.domain)
+    )
 
 
 async def _keep_redirect(response: httpx.Response) -> None:

@@ -7,6 +7,7 @@ These functions run in `worker.sites.page_process`.
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,10 +22,21 @@ from worker.sites.shown import Document
 
 PAYABLE_LABEL = "お支払い金額"
 PAYMENT_STATES = {"unpaid": OrderState.ORDERED, "waiting": OrderState.AWAITING_PAYMENT, "paid": OrderState.PAID}
+PAYMENT_LABELS = {
+    "card": "クレジットカード",
+    "card_3ds": "クレジットカード 本人認証サービス",
+    "card_sms": "クレジットカード SMS認証",
+    "convenience_store": "コンビニ前払い",
+}
+"""Ways to pay by the names that forms send, and what the shop's pages say."""
+
 ORDER_NUMBER = re.compile(r"[A-Za-z0-9-]{1,100}")
+ITEM_PATH = re.compile(r"/item/[A-Za-z0-9_-]+/[A-Za-z0-9_-]+/")
 
 _YEN = re.compile(r"(0|[1-9][0-9]{0,2}(?:,[0-9]{3})*|[1-9][0-9]*)円")
 _MAX_YEN_DIGITS = 12
+_MAX_COUNTED_DIGITS = 20
+_ANY_AMOUNT = re.compile(r"¥\s*([0-9][0-9,]*)|([0-9][0-9,]*)\s*(万?)\s*円")
 _QUANTITY = re.compile(r"[1-9][0-9]{0,3}")
 _ITEM_CONTROLS = {"variant_id", "choice", "quantity"}
 
@@ -115,7 +127,13 @@ def is_not_found(page: Page) -> bool:
 def read_login_form(page: Page) -> Form:
     """The login form. Raises PageChangedError."""
     document = Document(page)
-    return read_form(document, _only_form(document, "login-form"), hidden=set(), controls={"username", "password"})
+    return read_form(
+        document,
+        _only_form(document, "login-form"),
+        action="/login",
+        hidden=set(),
+        controls={"username", "password"},
+    )
 
 
 def read_account_name(page: Page) -> str:
@@ -138,7 +156,8 @@ def read_item_form(page: Page) -> ItemForm:
         for select in document.every("select[name=choice]", form)
     )
     sold_out = document.at_most_one("#sold-out", form) is not None
-    return ItemForm(read_form(document, form, hidden={"code"}, controls=_ITEM_CONTROLS), variants, options, sold_out)
+    sent = read_form(document, form, action="/cart/add", hidden={"code"}, controls=_ITEM_CONTROLS)
+    return ItemForm(sent, variants, options, sold_out)
 
 
 def read_cart(page: Page) -> tuple[CartLine, ...]:
@@ -149,10 +168,11 @@ def read_cart(page: Page) -> tuple[CartLine, ...]:
         if document.every("table, .line, .item-link"):
             document.changed("either lines or a word that there are none")
         return ()
-    return tuple(
-        CartLine(_read_line(document, row), read_form(document, document.one("form", row), hidden={"line"}))
-        for row in _rows(document, "cart-lines")
-    )
+    return tuple(CartLine(_read_line(document, row), _removal(document, row)) for row in _rows(document, "cart-lines"))
+
+
+def _removal(document: Document, row: LexborNode) -> Form:
+    return read_form(document, document.one("form", row), action="/cart/remove", hidden={"line"})
 
 
 def read_confirmation(page: Page) -> ConfirmationForm:
@@ -163,8 +183,8 @@ def read_confirmation(page: Page) -> ConfirmationForm:
         return ConfirmationForm(
             items=tuple(_read_line(document, row) for row in _rows(document, "order-lines")),
             payable_yen=_payable(document),
-            payment_method=document.one("#payment-method", confirmation).attributes.get("data-method") or "",
-            form=read_form(document, _only_form(document, "order-form"), hidden={"token"}),
+            payment_method=_payment_method(document, confirmation),
+            form=read_form(document, _only_form(document, "order-form"), action="/order/submit", hidden={"token"}),
         )
     except PageChangedError as error:
         error.error_code = AMOUNT_CODE  # what would be paid, or for what, is not clear
@@ -186,11 +206,10 @@ def read_payment_form(page: Page) -> PaymentForm | None:
     document = Document(page)
     if not document.every("form"):
         return None
-    form = read_form(document, _only_form(document, "payment-form"), hidden={"order_number"})
-    method = document.one("#payment-method").attributes.get("data-method")
+    form = read_form(document, _only_form(document, "payment-form"), action="/payment", hidden={"order_number"})
     return PaymentForm(
         order_number=form.fields["order_number"],
-        payment_method=method or document.changed("the way to pay"),
+        payment_method=_payment_method(document),
         payable_yen=_payable(document),
         form=form,
     )
@@ -226,8 +245,19 @@ def _only_form(document: Document, name: str) -> LexborNode:
     return form if form.attributes.get("id") == name else document.changed(f"the form {name}")
 
 
+def _payment_method(document: Document, within: LexborNode | None = None) -> str:
+    """The way to pay, as the page's mark and its text both say."""
+    node = document.one("#payment-method", within)
+    method = node.attributes.get("data-method") or ""
+    if document.text(node) != PAYMENT_LABELS.get(method):
+        document.changed("a known way to pay, by its mark and its text alike")
+    return method
+
+
 def _payable(document: Document) -> int | None:
-    """The amount to pay: the page's only one, beside the page's only label that says so. None where that is not so."""
+    """The amount to pay: the page's only one, beside the page's only label that says so, and the largest among the
+    facts around it. None where that is not so.
+    """
     try:
         amount = document.one("#payable, .payable")
         facts = document.one("dl.facts:has(.payable)")
@@ -235,9 +265,18 @@ def _payable(document: Document) -> int | None:
         said = "".join(document.texts()).count(PAYABLE_LABEL)
         if len(labels) != 1 or said != 1 or document.after(labels[0]) != amount:
             return None
-        return parse_yen(document.text(amount))
+        payable = parse_yen(document.text(amount))
+        # 0 is read as such: the amount guard says why it stops there.
+        return payable if payable is not None and payable in (0, max(payable, _largest_amount(facts))) else None
     except PageChangedError:
         return None
+
+
+def _largest_amount(facts: LexborNode) -> int:
+    """Of all amounts in yen, however their digits look and whether they are shown or not; 0 where there are none."""
+    found = _ANY_AMOUNT.findall(unicodedata.normalize("NFKC", facts.text(deep=True)))
+    amounts = [(sign or bare).replace(",", "") + ("0000" if unit else "") for sign, bare, unit in found]
+    return max((int(digits[:_MAX_COUNTED_DIGITS]) for digits in amounts), default=0)
 
 
 def _rows(document: Document, table_id: str) -> list[LexborNode]:
@@ -246,7 +285,14 @@ def _rows(document: Document, table_id: str) -> list[LexborNode]:
     rows = document.every("tbody > tr")
     if table.attributes.get("id") != table_id or not rows:
         document.changed(f"lines in the table {table_id}")
-    if document.every(".line") != rows or len(document.every(".item-link")) != len(rows):
+    heads = [row for row in document.every("tr") if row not in rows]
+    is_head = all(row.parent is not None and row.parent.tag == "thead" and not row.css("td") for row in heads)
+    if (
+        len(heads) > 1
+        or not is_head
+        or document.every(".line") != rows
+        or len(document.every(".item-link")) != len(rows)
+    ):
         document.changed("a table in which every row is a line")
     return rows
 
