@@ -1,5 +1,6 @@
 #!/bin/sh
-# Writes the Python of the contract (messages, stubs for mypy, gRPC, Connect) into the folder named, default generated/.
+# Writes the Python of the contract (messages, stubs for mypy, gRPC, Connect, services as Protocols) into the folder
+# named, default generated/.
 # `google` as Connect's protobuf runtime lets gRPC and Connect share one family of messages.
 # Says nothing but how much changed; a file that would stay the same is not touched.
 set -eu
@@ -15,6 +16,8 @@ PATH="$bin:$PATH" "$bin/python" -m grpc_tools.protoc --proto_path=proto \
 : > "$new/ordergateway/__init__.py"
 : > "$new/ordergateway/py.typed"
 : > "$new/ordergateway/v1/__init__.py"
+PYTHONDONTWRITEBYTECODE=1 "$bin/python" scripts/service_protocols.py "$new" > "$new/services.py"
+mv "$new/services.py" "$new/ordergateway/v1/services.py"
 
 changed=0
 for file in $(cd "$new" && find ordergateway -type f); do

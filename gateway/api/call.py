@@ -1,4 +1,4 @@
-"""What a transport tells a service of the call it serves, and which methods a service has."""
+"""What a transport tells a service of the call it serves, and the methods that the contract gives a service."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -62,16 +62,17 @@ def check_size(message_type: type[Message], size: int) -> None:
 
 
 def methods_of(service: object, descriptor: ServiceDescriptor) -> Iterator[Method]:
-    """Yield the methods of `descriptor` that `service` has."""
+    """Yield the methods of `descriptor`, which `service` implements. Raises TypeError where one is missing."""
     for method in descriptor.methods:
         attribute = _WORD.sub("_", method.name).lower()
         serve = getattr(service, attribute, None)
-        if serve is not None:
-            yield Method(
-                path=f"/{descriptor.full_name}/{method.name}",
-                name=method.name,
-                attribute=attribute,
-                streams=method.server_streaming,
-                request_type=GetMessageClass(method.input_type),
-                serve=serve,
-            )
+        if serve is None:
+            raise TypeError(f"{type(service).__name__} has no {attribute}, which {descriptor.full_name} promises")
+        yield Method(
+            path=f"/{descriptor.full_name}/{method.name}",
+            name=method.name,
+            attribute=attribute,
+            streams=method.server_streaming,
+            request_type=GetMessageClass(method.input_type),
+            serve=serve,
+        )

@@ -7,6 +7,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from ipaddress import ip_address
 from typing import Final
@@ -62,7 +63,9 @@ class CallbackSender:
         self._signers = [Webhook(secret) for secret in secrets]
         self._allowed_hosts = frozenset(allowed_hosts)
         self._resolve = resolve or Resolver()
-        self._open_client = open_client or _client_of(httpx.create_ssl_context())
+        if open_client is None:
+            _authorities()  # now, as it would hold up the event loop later
+        self._open_client = open_client or _open_client
         self._agent = f"order-gateway/{version('order-gateway')}"
 
     async def send(self, delivery: Delivery) -> Outcome:
@@ -139,6 +142,12 @@ def _check_url(url: str) -> None:
         raise AddressRefusedError(error.refusal.violations[0].description) from None
 
 
-def _client_of(context: ssl.SSLContext) -> OpenClient:
-    """Return what opens a client for one request: no connection is ever used for a second host of the same address."""
-    return lambda: httpx.AsyncClient(verify=context, timeout=_TIMEOUT, trust_env=False, follow_redirects=False)
+def _open_client() -> httpx.AsyncClient:
+    """Open a client for one request: no connection is ever used for a second host of the same address."""
+    return httpx.AsyncClient(verify=_authorities(), timeout=_TIMEOUT, trust_env=False, follow_redirects=False)
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    """Return the authorities that the system trusts; reading them takes a tenth of a second."""
+    return httpx.create_ssl_context()

@@ -10,57 +10,23 @@ import tempfile
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import Message
 
-from gateway.api.auth.admission import Admission
-from gateway.api.auth.authenticator import EVERY_ROLE, Authenticator
-from gateway.api.call import methods_of
 from gateway.api.grpc.handlers import GrpcHandlers
-from gateway.api.health import HealthCheck
-from gateway.api.services import Services
-from gateway.api.services.account_queries import AccountQueryService
-from gateway.api.services.catalog import CatalogService
-from gateway.api.services.operations import OperationsService
-from gateway.api.services.order_leases import OrderLeaseService
-from gateway.api.services.orders import OrderService
-from gateway.api.services.query_leases import QueryLeaseService
-from gateway.catalog.ingest import Ingest
-from gateway.catalog.rounds import Rounds
+from gateway.clock import ServiceClock
+from gateway.composition import Gateway
 from gateway.dispatch.notifier import Notifier
-from gateway.dispatch.order_leases import OrderDispatcher
-from gateway.dispatch.query_leases import QueryDispatcher, QueryLeaseSource
-from gateway.domain.account_queries import QueryPolicy
-from gateway.domain.catalog import CatalogPolicy
 from gateway.store.sqlite.engine import SqliteStore
-from gateway.store.sqlite.online_backups import OnlineBackups
-from tests.simulation.gateway_machine import POLICY, GatewayMachine
+from tests.simulation.gateway_machine import GatewayMachine
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.run import MEMORY, template
 from tests.simulation.store import SimStore
 from tests.simulation.trace import Trace
 from tests.simulation.wire import ServerContext
 
-QUERY_POLICY = QueryPolicy(
-    sites=("sandbox",),
-    lease_ttl=timedelta(seconds=40),
-    lifetime=timedelta(seconds=300),
-    max_attempts=3,
-    retention=timedelta(days=1),
-    longest_wait=timedelta(seconds=20),
-    max_params_bytes=64 * 1024,
-    max_result_bytes=64 * 1024,
-)
-CATALOG_POLICY = CatalogPolicy(
-    sites=("sandbox",),
-    interval=timedelta(hours=1),
-    window=timedelta(days=30),
-    details_a_round=5,
-    settle=timedelta(seconds=90),
-)
 METADATA = (("authorization", "Bearer secret"),)
 THREAD_SECONDS = 0.0005
 MOST_SECONDS = 60
@@ -134,41 +100,21 @@ class Unwatched:
 class WholeGateway(GatewayMachine):
     """The gateway's machine with every service of the contract, on the store's own engine."""
 
-    guard: GrpcHandlers
-    admission: Admission
-    notifier: Notifier
-    dispatchers: tuple[Any, ...]
+    gateway: Gateway
+    handlers: GrpcHandlers
     store: SqliteStore
 
-    def _handlers(self, store: SimStore, notifier: Notifier, dispatcher: OrderDispatcher) -> dict[str, Any]:
-        self.store = SqliteStore(store._database, store._clock, notifier.publish, lambda _error: None)
+    def _build(self, store: SimStore, clock: ServiceClock, notifier: Notifier) -> Gateway:
+        self.store = SqliteStore(store._database, clock, notifier.publish, lambda _error: None)
         self.store._writer = store._writer  # the real one, but for its thread
-        query_dispatcher = QueryDispatcher(self.store, notifier, QueryLeaseSource(QUERY_POLICY))
+        self.gateway = super()._build(self.store, clock, notifier)
         assert self.process is not None
-        self.process.spawn(query_dispatcher.run())
-        rounds = Rounds(CATALOG_POLICY, QUERY_POLICY, self._token)
-        backups = OnlineBackups(self.path, self.path.parent / "backups", store._clock.wall_utc)  # type: ignore[attr-defined]
-        services = Services(
-            orders=OrderService(self.store, notifier, POLICY, self._token),
-            order_leases=OrderLeaseService(self.store, dispatcher, POLICY, self._token),
-            account_queries=AccountQueryService(self.store, notifier, QUERY_POLICY, self._token),
-            query_leases=QueryLeaseService(self.store, query_dispatcher, QUERY_POLICY, Ingest(CATALOG_POLICY, rounds)),
-            catalog=CatalogService(self.store, CATALOG_POLICY, rounds),
-            operations=OperationsService(
-                self.store,
-                POLICY,
-                backups.create,
-                HealthCheck(self.store, POLICY, lambda _tx, _now: None),
-            ),
-        )
-        self.notifier, self.dispatchers = notifier, (dispatcher, query_dispatcher)
-        self.admission = Admission(Authenticator({"api": (EVERY_ROLE, ["secret"])}))
-        self.guard = GrpcHandlers(self.admission)
-        return {
-            method.path: self.guard.handler(method)
-            for descriptor, service in services.offered()
-            for method in methods_of(service, descriptor)
-        }
+        self.process.spawn(self.gateway.query_dispatcher.run())
+        return self.gateway
+
+    def _handle(self, gateway: Gateway) -> GrpcHandlers:
+        self.handlers = super()._handle(gateway)
+        return self.handlers
 
 
 class Rig:
@@ -244,10 +190,10 @@ class Rig:
             "tasks": sum(not task.done() for task in self.loop.tasks.values()),
             "timers": sum(not timer._cancelled for timer in self.loop._scheduled),  # type: ignore[attr-defined]
             "generators": len(self.loop._asyncgens),  # type: ignore[attr-defined]
-            "calls": self.machine.guard._running,
-            "unread": [places._taken for places in self.machine.guard._unread.values() if places._taken],
-            "waiters": self.machine.admission.waiters,
-            "subscriptions": sorted(self.machine.notifier.topics()),
+            "calls": self.machine.handlers._running,
+            "unread": [places._taken for places in self.machine.handlers._unread.values() if places._taken],
+            "waiters": self.machine.gateway.admission.waiters,
+            "subscriptions": sorted(self.machine.gateway.notifier.topics()),
             "places": [
                 [
                     len(places)
@@ -258,7 +204,7 @@ class Rig:
                         dispatcher._background_tasks,
                     )
                 ]
-                for dispatcher in self.machine.dispatchers
+                for dispatcher in (self.machine.gateway.dispatcher, self.machine.gateway.query_dispatcher)
             ],
             "operations": len(writer._pending),
             "transactions": sum(

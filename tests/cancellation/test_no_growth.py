@@ -27,7 +27,7 @@ async def _wait_and_go(rig: Rig, case: Case, count: int) -> None:
     for _ in range(count // BATCH):
         waiting = [asyncio.ensure_future(rig.call(*case.request(rig))) for _ in range(BATCH)]
         await asyncio.sleep(0.05)
-        assert rig.machine.admission.waiters == BATCH
+        assert rig.machine.gateway.admission.waiters == BATCH
         for one in waiting:
             one.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)

@@ -72,7 +72,7 @@ async def test_every_sweep_is_plugged_in(tmp_path: Path, time: ManualTime, monke
     async def note(sweep: Sweep) -> None:
         names.append(sweep.name)
 
-    monkeypatch.setattr("gateway.main.run_sweep", note)
+    monkeypatch.setattr("gateway.composition.run_sweep", note)
     settings = {"alert_webhook_url": "http://127.0.0.1:9/", "retention_days": 1}
     async with running_gateway(tmp_path, time, **settings) as gateway:
         await gateway.api.submit()

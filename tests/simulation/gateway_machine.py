@@ -1,52 +1,54 @@
 """The gateway's machine: its disk, its clocks, and the process on it, wired as gateway.main does."""
 
-import asyncio
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
+from pydantic import SecretStr
 
-from gateway.api.auth.admission import Admission
-from gateway.api.auth.authenticator import EVERY_ROLE, Authenticator
 from gateway.api.call import methods_of
 from gateway.api.grpc.handlers import GrpcHandlers
-from gateway.api.health import HealthCheck
-from gateway.api.services.operations import OperationsService
-from gateway.api.services.order_leases import OrderLeaseService
-from gateway.api.services.orders import OrderService
-from gateway.clock import SystemTime, load_clock
+from gateway.clock import ServiceClock, SystemTime, load_clock
+from gateway.composition import Gateway, Ids, build_gateway
 from gateway.dispatch.notifier import Notifier
-from gateway.dispatch.order_leases import OrderDispatcher, OrderLeaseSource
-from gateway.domain.models import LeaseScope, Policy
-from gateway.orders.start import resume_after_start
 from gateway.restore import restore
+from gateway.settings import Settings
+from gateway.store.port import Store
 from gateway.store.sqlite.backup import back_up
 from gateway.store.sqlite.engine import open_database
-from gateway.sweeps.alerts import AlertSweep
-from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
-from gateway.sweeps.wake import WakeSweep
 from tests.simulation.loop import THE_END, Process, VirtualLoop
 from tests.simulation.rest_door import RestDoor
 from tests.simulation.store import Disk, SimGroupWriter, SimStore, StoreWatch
 from tests.simulation.trace import Trace
 from tests.simulation.wire import Server
 
-POLICY = Policy(
+SETTINGS = Settings(
+    _env_file=None,
     sites=("sandbox",),
-    scope=LeaseScope.GLOBAL,
-    lease_ttl=timedelta(seconds=40),
-    acknowledge_within=timedelta(seconds=12),
-    longest_wait=timedelta(seconds=20),
-    permit_ttl=timedelta(seconds=10),
-    permit_settle=timedelta(seconds=90),
+    lease_ttl_seconds=40,
+    lease_ack_seconds=12,
+    lease_max_wait_seconds=20,
+    permit_ttl_seconds=10,
+    permit_settle_seconds=90,
     max_intent_bytes=64 * 1024,
-    worker_offline_after=timedelta(seconds=60),
-    task_unclaimed_after=timedelta(seconds=120),
+    worker_offline_alert_seconds=60,
+    task_unclaimed_alert_seconds=120,
+    sweep_interval_seconds=5,
+    query_lease_ttl_seconds=40,
+    query_ttl_seconds=300,
+    query_retention_seconds=86_400,
+    query_result_max_bytes=64 * 1024,
+    catalog_interval_seconds=3_600,
+    catalog_details_per_round=5,
+    api_token=(SecretStr("secret"),),
 )
-"""The real policy at about a tenth of its times, in the same order of size."""
+"""The real settings at about a tenth of their times, in the same order of size."""
+
+POLICY = SETTINGS.policy()
+SWEEPS = ("expire", "wake", "alerts")
+"""Those that run here, in the order in which they start; the others have no part in what the auditor judges."""
 
 BEGINNING = datetime(2026, 7, 27, 9, 0, tzinfo=UTC)
 SWEEP_SECONDS = 5.0
@@ -155,55 +157,39 @@ class GatewayMachine:
             watch=self.watch,
         )
         store = self._store = SimStore(database, clock, writer, self.disk, self._chance, self.watch)
+        gateway = self._build(store, clock, notifier)
         try:
-            await store.write(resume_after_start, POLICY, clock_continues=clock.continues, wall_utc=clock.wall_utc())
-            await store.write(clock.save)
+            await gateway.resume()
         except Exception as error:  # noqa: BLE001 -- a gateway that cannot start ends
             self._trace("gateway", f"cannot start: {error}")
             process.last_point = "a start that failed"
             process.power_off()
             return
-        dispatcher = OrderDispatcher(store, notifier, OrderLeaseSource(POLICY, self._token))
-        wake = WakeSweep(store, notifier)
-        wake.interval = SWEEP_SECONDS
-        sweeps: list[Sweep] = [
-            ExpireSweep(store, SWEEP_SECONDS, clock.save),
-            wake,
-            AlertSweep(store, POLICY, SWEEP_SECONDS * 4, has_webhook=False),
-        ]
-        for work in (dispatcher.run(), *map(run_sweep, sweeps)):
+        for work in (gateway.dispatcher.run(), *map(run_sweep, _sweeps(gateway))):
             process.spawn(work)
-        self.server.handlers = self._handlers(store, notifier, dispatcher)
-        self.rest = RestDoor(process, store, dispatcher)
-        self._trace("gateway", "is up")
-
-    def _handlers(self, store: SimStore, notifier: Notifier, dispatcher: OrderDispatcher) -> dict[str, Any]:
-        guard = GrpcHandlers(Admission(Authenticator({"api": (EVERY_ROLE, ["secret"])})))
-        offered = (
-            (
-                orders_pb2.DESCRIPTOR.services_by_name["OrderService"],
-                OrderService(store, notifier, POLICY, self._token),
-            ),
-            (
-                order_leases_pb2.DESCRIPTOR.services_by_name["OrderLeaseService"],
-                OrderLeaseService(store, dispatcher, POLICY, self._token),
-            ),
-            (
-                operations_pb2.DESCRIPTOR.services_by_name["OperationsService"],
-                OperationsService(store, POLICY, _no_backup, HealthCheck(store, POLICY, lambda _tx, _now: None)),
-            ),
-        )
-        return {
-            method.path: guard.handler(method)
-            for descriptor, service in offered
+        handlers = self._handle(gateway)
+        self.server.handlers = {
+            method.path: handlers.handler(method)
+            for descriptor, service in gateway.services.offered()
             for method in methods_of(service, descriptor)
         }
+        self.rest = RestDoor(process, store, gateway.dispatcher)
+        self._trace("gateway", "is up")
+
+    def _build(self, store: Store, clock: ServiceClock, notifier: Notifier) -> Gateway:
+        settings = SETTINGS.model_copy(update={"gateway_db_path": self.path, "backup_dir": self._backups})
+        return build_gateway(store, clock, settings, notifier, ids=Ids(self._token, self._token, self._token))
+
+    def _handle(self, gateway: Gateway) -> GrpcHandlers:
+        return GrpcHandlers(gateway.admission)
 
     def _token(self) -> str:
         self._tokens += 1
         return f"token-{self._tokens:037d}"
 
 
-async def _no_backup() -> Any:
-    await asyncio.sleep(0)
-    raise NotImplementedError
+def _sweeps(gateway: Gateway) -> list[Sweep]:
+    by_name: dict[str, Any] = {sweep.name: sweep for sweep in gateway.sweeps}
+    by_name["wake"].interval = SWEEP_SECONDS
+    by_name["alerts"].interval = SWEEP_SECONDS * 4
+    return [by_name[name] for name in SWEEPS]

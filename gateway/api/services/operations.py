@@ -32,19 +32,15 @@ BackUp = Callable[[], Awaitable[BackupFacts | Refusal]]
 """Makes a verified online backup."""
 
 
-class OperationsService:
-    """The methods of the service, free of any transport; those not written here answer UNIMPLEMENTED."""
+class OperationsService(CallbackOperations):
+    """The methods of the service, free of any transport; those about callbacks are inherited."""
 
     def __init__(self, store: Store, policy: Policy, back_up: BackUp, check: HealthCheck) -> None:
-        self._store = store
+        super().__init__(store)
         self._policy = policy
         self._back_up = back_up
         self._check = check
         self._backups: set[asyncio.Task[BackupFacts | Refusal]] = set()
-        callbacks = CallbackOperations(store)
-        self.list_callbacks = callbacks.list_callbacks
-        self.replay_callback = callbacks.replay_callback
-        self.send_test_callback = callbacks.send_test_callback
 
     async def get_health(
         self, request: operations_pb2.GetHealthRequest, call: Call

@@ -31,7 +31,7 @@ def config(as_json_: JsonOption = False) -> None:
     Nonsense is refused as `serve` refuses it; what works but is probably not meant goes to standard error.
     """
     # The servers take long to load, and no other command needs them.
-    from gateway.main import certificates_of  # noqa: PLC0415
+    from gateway.servers import certificates_of  # noqa: PLC0415
 
     try:
         settings = load_settings()

@@ -1,4 +1,4 @@
-"""The store, the hub and the desk of orders without any transport, in the test's event loop."""
+"""The gateway without any transport, of whose work only the dispatcher of orders runs, in the test's event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from gateway.clock import load_clock
+from gateway.composition import Gateway, Ids, build_gateway
 from gateway.dispatch.notifier import Notifier
-from gateway.dispatch.order_leases import OrderDispatcher, OrderLeaseSource
+from gateway.dispatch.order_leases import OrderDispatcher
 from gateway.domain.models import Actor, Lease, LeaseRequest, Policy, Submission, Submitted, Task, Via
 from gateway.orders.submit import submit
 from gateway.store import tasks
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from tests.gateway.support import dump
-from tests.gateway.support.book import JOURNAL, POLICY
+from tests.gateway.support.book import JOURNAL
+from tests.gateway.support.in_process import make_settings
 from tests.gateway.support.manual_time import ManualTime
 from tests.gateway.support.template import make_ready
 
@@ -30,9 +32,13 @@ class Core:
     policy: Policy
     store: SqliteStore
     notifier: Notifier
-    dispatcher: OrderDispatcher
+    gateway: Gateway
     dispatching: asyncio.Task[None]
     fatal: list[BaseException] = field(default_factory=list)
+
+    @property
+    def dispatcher(self) -> OrderDispatcher:
+        return self.gateway.dispatcher
 
     async def submit(self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}") -> Submitted:
         wanted = Submission(task_id, site, intent_json, None)
@@ -70,27 +76,36 @@ class Core:
 
 @asynccontextmanager
 async def running_core(
-    path: Path, time: ManualTime | None = None, policy: Policy = POLICY, heartbeat_seconds: float = 10
+    path: Path, time: ManualTime | None = None, heartbeat_seconds: float = 10
 ) -> AsyncIterator[Core]:
-    """Open a database and run the desk on it; everything is closed on the way out."""
+    """Open a database and run the dispatcher of orders on it; everything is closed on the way out."""
     time = time or ManualTime()
     notifier = Notifier()
     fatal: list[BaseException] = []
-    numbers = count(1)
     make_ready(path)
     database = open_database(path)
-    store = SqliteStore(database, load_clock(database.transaction(), time.machine()), notifier.publish, fatal.append)
-    dispatcher: OrderDispatcher = OrderDispatcher(
-        store, notifier, OrderLeaseSource(policy, lambda: f"token-{next(numbers):037d}"), heartbeat_seconds
+    clock = load_clock(database.transaction(), time.machine())
+    store = SqliteStore(database, clock, notifier.publish, fatal.append)
+    gateway = build_gateway(
+        store, clock, make_settings(path.parent), notifier, ids=numbered_ids(), heartbeat_seconds=heartbeat_seconds
     )
-    dispatching = asyncio.create_task(dispatcher.run())
+    dispatching = asyncio.create_task(gateway.dispatcher.run())
     try:
-        yield Core(path, time, policy, store, notifier, dispatcher, dispatching, fatal)
+        yield Core(path, time, gateway.settings.policy(), store, notifier, gateway, dispatching, fatal)
     finally:
         notifier.close()
         await asyncio.wait_for(dispatching, 20)
-        await dispatcher.drain()
+        await gateway.dispatcher.drain()
         await store.close()
+
+
+def numbered_ids() -> Ids:
+    numbers = count(1)
+    return Ids(
+        token=lambda: f"token-{next(numbers):037d}",
+        task=lambda: f"t-{next(numbers)}",
+        query=lambda: f"aq-{next(numbers)}",
+    )
 
 
 @contextmanager

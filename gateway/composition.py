@@ -1,0 +1,217 @@
+"""How the parts of the gateway are put together, once, for the program, the tests and the simulation.
+
+Neither sockets nor the database are opened here: whoever builds a gateway brings the store and the clock, serves what
+`Gateway` offers (servers.py) and runs its work (main.py).
+"""
+
+import secrets
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from pydantic import SecretStr
+
+from gateway.account_queries.start import resume_queries_after_start
+from gateway.api.auth.admission import Admission
+from gateway.api.auth.authenticator import EVERY_ROLE, Authenticator, Role
+from gateway.api.health import HealthCheck
+from gateway.api.services import Services
+from gateway.api.services.account_queries import AccountQueryService
+from gateway.api.services.catalog import CatalogService
+from gateway.api.services.operations import OperationsService
+from gateway.api.services.order_leases import OrderLeaseService
+from gateway.api.services.orders import OrderService
+from gateway.api.services.query_leases import QueryLeaseService
+from gateway.catalog.ingest import Ingest
+from gateway.catalog.rounds import Rounds
+from gateway.clock import ServiceClock
+from gateway.dispatch.notifier import Notifier
+from gateway.dispatch.order_leases import OrderDispatcher, OrderLeaseSource
+from gateway.dispatch.query_leases import QueryDispatcher, QueryLeaseSource
+from gateway.dispatch.stream import HEARTBEAT_SECONDS
+from gateway.domain.instant import Instant
+from gateway.orders.start import Started, resume_after_start
+from gateway.settings import Settings
+from gateway.store.port import Store, Transaction
+from gateway.store.sqlite.online_backups import OnlineBackups
+from gateway.sweeps.alert_webhook import AlertWebhookSweep
+from gateway.sweeps.alerts import AlertSweep
+from gateway.sweeps.callback_sender import CallbackSender
+from gateway.sweeps.callbacks import CallbackSweep
+from gateway.sweeps.catalog import CatalogSweep
+from gateway.sweeps.expire import ExpireSweep
+from gateway.sweeps.health import HealthSweep
+from gateway.sweeps.presence import PresenceSweep
+from gateway.sweeps.queries import QuerySweep, QueryWakeSweep
+from gateway.sweeps.retention import RetentionSweep
+from gateway.sweeps.sweep import Sweep, run_sweep
+from gateway.sweeps.wake import WakeSweep
+
+_TOKEN_BYTES: Final = 32
+_ID_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """What makes lease tokens, and the ids of tasks and queries that came without one."""
+
+    token: Callable[[], str]
+    task: Callable[[], str]
+    query: Callable[[], str]
+
+
+def random_ids(clock: ServiceClock) -> Ids:
+    """Return ids that nobody can guess; a task's and a query's begin with the day."""
+
+    def dated(kind: str) -> str:
+        return f"{kind}-{clock.wall_utc()[:10].replace('-', '')}-{secrets.token_hex(_ID_BYTES)}"
+
+    return Ids(lambda: secrets.token_urlsafe(_TOKEN_BYTES), lambda: dated("t"), lambda: dated("aq"))
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The parts of one gateway. It does nothing until `resume` is done, and until somebody runs its `work`."""
+
+    settings: Settings
+    store: Store
+    clock: ServiceClock
+    notifier: Notifier
+    ids: Ids
+    dispatcher: OrderDispatcher
+    query_dispatcher: QueryDispatcher
+    rounds: Rounds
+    on_result: Ingest
+    backups: OnlineBackups
+    health: HealthCheck
+    admission: Admission
+    services: Services
+    callbacks: CallbackSweep
+    sweeps: tuple[Sweep, ...]
+
+    async def resume(self) -> Started:
+        """Take up what a former process left. To be called once, before anything is served."""
+        started = await self.store.write(self._resume_queues)
+        await self.store.write(self.clock.save)
+        return started
+
+    def _resume_queues(self, tx: Transaction, now: Instant) -> Started:
+        settings, went_on, wall_utc = self.settings, self.clock.continues, self.clock.wall_utc()
+        resume_queries_after_start(tx, now, settings.query_policy(), clock_continues=went_on, wall_utc=wall_utc)
+        return resume_after_start(tx, now, settings.policy(), clock_continues=went_on, wall_utc=wall_utc)
+
+    def work(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """Yield what has to run all the time, each until it is cancelled."""
+        yield self.dispatcher.run()
+        yield self.query_dispatcher.run()
+        yield from map(run_sweep, self.sweeps)
+
+    async def drain(self) -> None:
+        """Give back what was leased and reached nobody, and write down the clock. To be called when nothing runs."""
+        await self.dispatcher.drain()
+        await self.query_dispatcher.drain()
+        await self.store.write(self.clock.save)
+
+
+def build_gateway(
+    store: Store,
+    clock: ServiceClock,
+    settings: Settings,
+    notifier: Notifier,
+    *,
+    ids: Ids | None = None,
+    on_callback_try: Callable[[str], None] = lambda _outcome: None,
+    current_trace: Callable[[], str] = lambda: "",
+    heartbeat_seconds: float = HEARTBEAT_SECONDS,
+) -> Gateway:
+    """Put a gateway together. `store` publishes to `notifier`; `on_callback_try` and `current_trace`: see the users.
+
+    `ids` and `heartbeat_seconds` are replaced in tests.
+    """
+    ids = ids or random_ids(clock)
+    policy, query_policy, catalog_policy = settings.policy(), settings.query_policy(), settings.catalog_policy()
+    rounds = Rounds(catalog_policy, query_policy, ids.query)
+    on_result = Ingest(catalog_policy, rounds)
+    dispatcher = OrderDispatcher(store, notifier, OrderLeaseSource(policy, ids.token), heartbeat_seconds)
+    query_dispatcher = QueryDispatcher(store, notifier, QueryLeaseSource(query_policy), heartbeat_seconds)
+    backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
+    health = _health_check(store, clock, settings)
+    callbacks = CallbackSweep(store, _callback_sender(settings), on_try=on_callback_try)
+    return Gateway(
+        settings=settings,
+        store=store,
+        clock=clock,
+        notifier=notifier,
+        ids=ids,
+        dispatcher=dispatcher,
+        query_dispatcher=query_dispatcher,
+        rounds=rounds,
+        on_result=on_result,
+        backups=backups,
+        health=health,
+        admission=_admission(settings, current_trace),
+        services=Services(
+            orders=OrderService(store, notifier, policy, ids.task),
+            order_leases=OrderLeaseService(store, dispatcher, policy, ids.token),
+            account_queries=AccountQueryService(store, notifier, query_policy, ids.query),
+            query_leases=QueryLeaseService(store, query_dispatcher, query_policy, on_result),
+            catalog=CatalogService(store, catalog_policy, rounds),
+            operations=OperationsService(store, policy, backups.create, health),
+        ),
+        callbacks=callbacks,
+        sweeps=(
+            ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
+            *_operation_sweeps(store, settings),
+            HealthSweep(health.look, settings.sweep_interval_seconds),
+            callbacks,
+            PresenceSweep(store, lambda: {request.worker_id for request in dispatcher.waiting()}),
+            WakeSweep(store, notifier),
+            QuerySweep(store, query_policy, settings.sweep_interval_seconds),
+            QueryWakeSweep(store, notifier),
+            CatalogSweep(store, rounds, settings.sweep_interval_seconds),
+        ),
+    )
+
+
+def _operation_sweeps(store: Store, settings: Settings) -> Iterator[Sweep]:
+    interval, url = settings.sweep_interval_seconds, settings.alert_webhook_url
+    yield AlertSweep(store, settings.policy(), interval, has_webhook=url is not None)
+    if url is not None:
+        yield AlertWebhookSweep(store, url.get_secret_value(), interval)
+    if settings.retention_days:
+        yield RetentionSweep(store, timedelta(days=settings.retention_days))
+
+
+def _health_check(store: Store, clock: ServiceClock, settings: Settings) -> HealthCheck:
+    seconds = settings.backup_alert_seconds
+    return HealthCheck(
+        store,
+        settings.policy(),
+        clock.save,
+        has_webhook=settings.alert_webhook_url is not None,
+        backup_alert=timedelta(seconds=seconds) if seconds else None,
+    )
+
+
+def _callback_sender(settings: Settings) -> CallbackSender:
+    return CallbackSender(_plain(settings.callback_secret), settings.callback_allowed_hosts)
+
+
+def _admission(settings: Settings, current_trace: Callable[[], str]) -> Admission:
+    tokens = {
+        "api": (EVERY_ROLE, _plain(settings.api_token)),
+        "upstream": (frozenset({Role.UPSTREAM}), _plain(settings.upstream_token)),
+        "worker": (frozenset({Role.WORKER}), _plain(settings.worker_token)),
+        "operator": (frozenset({Role.OPERATOR}), _plain(settings.operator_token)),
+    }
+    return Admission(
+        Authenticator(tokens),
+        max_waiters=settings.max_waiters,
+        calls_per_second=settings.rate_limit_per_second,
+        current_trace=current_trace,
+    )
+
+
+def _plain(secrets_: tuple[SecretStr, ...]) -> list[str]:
+    return [secret.get_secret_value() for secret in secrets_]

@@ -1,0 +1,98 @@
+"""The gateway's two ports: gRPC, and HTTP with REST and Connect."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final
+
+from fastapi import APIRouter
+
+from common.pem_files import PemFileError
+from common.settings import PREFIX, SettingsError
+from gateway.api.call import MAX_PLAIN_BYTES
+from gateway.api.grpc.server import GrpcServer, Limits
+from gateway.api.http.assembly import http_app
+from gateway.api.http.server import HttpServer
+from gateway.api.rest.catalog import catalog_routes
+from gateway.api.rest.health import health_routes
+from gateway.api.rest.leases import lease_routes
+from gateway.api.rest.metrics import metrics_routes
+from gateway.api.rest.orders import order_routes
+from gateway.api.rest.queries import query_lease_routes, query_routes
+from gateway.api.tls import Certificates
+from gateway.api.tls_files import TlsFiles
+from gateway.composition import Gateway
+from gateway.metrics import CONTENT_TYPE, Metrics
+from gateway.settings import MAX_PARAMS_BYTES, Settings
+from gateway.tracing import Tracing
+
+STOP_SECONDS: Final = 5.0
+"""How long running calls may go on after the stop; waits end at once."""
+
+
+class Servers:
+    """Both servers of one gateway. Raises nothing before `listen`."""
+
+    def __init__(self, gateway: Gateway, metrics: Metrics, tracing: Tracing, certificates: Certificates | None) -> None:
+        settings = gateway.settings
+        self.grpc = GrpcServer(gateway.services, gateway.admission, tracing.interceptors(), _limits(settings))
+        application = http_app(
+            gateway.services,
+            list(_routers(gateway, metrics)),
+            gateway.admission,
+            settings.max_body_bytes,
+            settings.sites[0],
+        )
+        self.http = HttpServer(tracing.traced(application), STOP_SECONDS, settings.max_connections)
+        self._settings = settings
+        self._certificates = certificates
+
+    async def listen(self) -> None:
+        """Serve on both ports. Raises SettingsError where one cannot be listened on."""
+        host, tls = self._settings.gateway_host, self._certificates
+        grpc_port, http_port = self._settings.gateway_grpc_port, self._settings.gateway_port
+        try:
+            await self.grpc.start(host, grpc_port, None if tls is None else tls.grpc)
+        except RuntimeError as error:
+            raise SettingsError(_taken("GATEWAY_GRPC_PORT", host, grpc_port)) from error
+        try:
+            self.http.start(host, http_port, None if tls is None else tls.http)
+        except OSError as error:
+            await self.grpc.stop(0)
+            raise SettingsError(_taken("GATEWAY_PORT", host, http_port)) from error
+
+    async def stop(self) -> None:
+        """Take no further call, give running ones STOP_SECONDS, and wait for their end."""
+        await asyncio.gather(self.grpc.stop(STOP_SECONDS), self.http.stop())
+
+
+def certificates_of(settings: Settings) -> Certificates | None:
+    """Read the TLS files; None where none are set. Raises SettingsError."""
+    if settings.gateway_tls_cert is None or settings.gateway_tls_key is None:
+        return None
+    try:
+        return Certificates(
+            TlsFiles(settings.gateway_tls_cert, settings.gateway_tls_key, settings.gateway_tls_client_ca)
+        )
+    except PemFileError as error:
+        raise SettingsError(f"{PREFIX}GATEWAY_TLS_CERT, _KEY, _CLIENT_CA: {error}") from error
+
+
+def _limits(settings: Settings) -> Limits:
+    largest = max(settings.max_intent_bytes, settings.query_result_max_bytes, MAX_PARAMS_BYTES)
+    return Limits(settings.max_connections, settings.grpc_calls_per_connection, largest + MAX_PLAIN_BYTES)
+
+
+def _routers(gateway: Gateway, metrics: Metrics) -> Iterator[APIRouter]:
+    store, admission, ids = gateway.store, gateway.admission, gateway.ids
+    policy, query_policy = gateway.settings.policy(), gateway.settings.query_policy()
+    yield lease_routes(store, gateway.dispatcher, admission, policy, ids.token)
+    yield order_routes(store, policy, ids.task)
+    yield query_lease_routes(store, gateway.query_dispatcher, admission, query_policy, gateway.on_result)
+    yield query_routes(store, query_policy, ids.query)
+    yield catalog_routes(store, gateway.settings.catalog_policy(), gateway.rounds)
+    yield health_routes(gateway.health)
+    yield metrics_routes(lambda: metrics.page(store, gateway.health.look, lambda: admission.waiters), CONTENT_TYPE)
+
+
+def _taken(name: str, host: str, port: int) -> str:
+    return f"{PREFIX}{name}: {host}:{port} cannot be listened on (in use?)"
