@@ -10,7 +10,7 @@ export VENV PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 ready := $(VENV)/ready
 
-.PHONY: help setup demo test test-extended fuzz lint format generate bench lock clean
+.PHONY: help setup demo test test-extended simulate mutants kill soak fuzz lint format generate bench lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

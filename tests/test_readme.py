@@ -66,6 +66,8 @@ def test_the_tour_as_printed(tmp_path: Path) -> None:
         told = root.types(reclaimed).out
         assert "needs_human" in told
         assert '"orders_placed":2' in told.replace(" ", "")
+        assert "stop the gateway first" in root.types(cleaned).out
+        assert "gateway.db" in root.must("ls data"), "nothing is taken from under a running gateway"
+        root.must(f"kill -INT {gateway} {shop}; while kill -0 {gateway} 2> /dev/null; do sleep 0.1; done")
         assert root.types(cleaned).code == 0
-        root.must(f"kill -INT {gateway} {shop}")
         assert root.must("git status --porcelain") == "", "the tour leaves nothing behind"

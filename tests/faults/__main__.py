@@ -35,8 +35,8 @@ async def main(asked: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m tests.faults")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--minutes", type=float, default=0.0)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20, help="rounds of kills and restarts (default 20)")
+    parser.add_argument("--minutes", type=float, default=0.0, help="instead of rounds: so many minutes under load")
+    parser.add_argument("--seed", type=int, default=1, help="of what is killed when (default 1)")
     sys.exit(asyncio.run(main(parser.parse_args())))

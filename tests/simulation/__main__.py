@@ -75,12 +75,12 @@ def run_mutants(seed: int, jobs: int, only: str, record: Path | None) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation")
-    parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--runs", type=int, default=500, help="how many lives, a seed each (default 500)")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
     parser.add_argument("--timeline", action="store_true", help="print the timeline of the one seed")
-    parser.add_argument("--mutants", action="store_true")
+    parser.add_argument("--mutants", action="store_true", help="take out one safeguard after the other")
     parser.add_argument("--only", default="", help="with --mutants: those whose names contain this")
     parser.add_argument("--table", type=Path, help="with --mutants: a file for the table, in Markdown")
     asked = parser.parse_args()

@@ -85,7 +85,8 @@ def openapi(app: FastAPI, site: str) -> dict[str, Any]:
         if "examples" in schema.get("properties", {}).get("site", {}):
             schema["properties"]["site"]["examples"] = [site]
         for example in schema.get("examples", ()):
-            example["site"] = site
+            if "site" in example:
+                example["site"] = site
     return document
 
 
@@ -124,7 +125,7 @@ def _bearer(authorization: str | None) -> str | None:
 
 async def _refuse_path(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == 404:  # noqa: PLR2004 - an HTTP status
-        return problem(404, "there is nothing at this path; /openapi.json lists what there is")
+        return problem(404, "there is nothing at this path; /docs, to who has a token, shows what there is")
     if isinstance(error, HTTPException) and error.status_code == 405:  # noqa: PLR2004 - an HTTP status
         return problem(405, "this path does not take this method", error.headers)
     return failure(error, request.url.path)

@@ -27,7 +27,7 @@ WorkerId = Annotated[
     str, Field(description="1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit.", examples=["local-01"])
 ]
 _INTENT: dict[str, JsonValue] = {
-    "item_url": "https://item.rakuten.co.jp/shop/code/",
+    "item_url": "https://shop.example/item/code/",
     "quantity": 1,
     "max_total_yen": 30000,
 }
@@ -98,6 +98,8 @@ class Submitted(BaseModel):
 class Renew(StrictBody):
     """Who renews; may stand in the query instead."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"worker_id": "local-01"}]})
+
     worker_id: WorkerId | None = None
     lease_token: str | None = Field(None, description="Required if the lease came over gRPC; must match where given.")
     with_other_orders: bool = Field(
@@ -107,6 +109,10 @@ class Renew(StrictBody):
 
 class Reclaim(StrictBody):
     """Who reclaims; may stand in the query instead. And on whose command, for the history."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"worker_id": "local-01", "requested_by": "ann", "reason": "its worker died"}]}
+    )
 
     worker_id: WorkerId | None = None
     requested_by: str | None = Field(None, description="Who gave the command, at most 128 characters.")
@@ -151,6 +157,10 @@ class EndWord(StrEnum):
 
 class Report(StrictBody):
     """What happened to the order."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"worker_id": "local-01", "state": "in_cart", "detail": "two of them"}]}
+    )
 
     worker_id: WorkerId
     lease_token: str | None = Field(None, description="Required if the lease came over gRPC; must match where given.")

@@ -64,6 +64,12 @@ class QueryLease(BaseModel):
 class QueryResult(StrictBody):
     """What came of one attempt."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"worker_id": "local-01", "success": False, "attempt": 1, "error_message": "logged out"}]
+        }
+    )
+
     worker_id: WorkerId
     success: bool
     attempt: int | None = Field(

@@ -1,6 +1,7 @@
 """The OpenAPI document: its committed copy, and generated requests that find no fault."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,19 @@ async def test_the_examples_of_the_bodies_can_be_sent_as_they_stand_to_a_gateway
             (example,) = schemas[schema]["examples"]
             answer = await client.post(path, json=example)
             assert answer.json()["data"]["created"], answer.text
+        document = (await client.get("/openapi.json")).json()
+        bodies = 0
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                schema = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+                if schema is None:
+                    continue
+                bodies += 1
+                name = schema.get("anyOf", [schema])[0]["$ref"].rpartition("/")[2]
+                (example,) = schemas[name].get("examples", [{}])
+                answer = await client.request(method, re.sub("{[a-z_]+}", "po-1", path), json=example)
+                assert answer.status_code != 422, (path, answer.text)
+        assert bodies == 7
     assert schemas["Submit"]["examples"][0]["task_id"], "without one a lost answer could not be asked for again"
     assert schemas["Submit"]["properties"]["site"]["examples"] == ["sandbox"]
 
