@@ -1,5 +1,6 @@
 """`make demo`: three orders, placed end to end. Exit status 0 only if everything is as it should be."""
 
+import argparse
 import os
 import secrets
 import sys
@@ -13,18 +14,19 @@ from typing import Any
 
 import grpc
 import httpx
-from rich.console import Console
-from rich.markup import escape
-from rich.rule import Rule
-from rich.table import Table
+from rich.text import Text
 
+from common.output import plain, print_line, say, standard_output, width
+from common.tables import Cell, print_table
+from common.wrapping import wrapped
 from demo.checks import EvidenceFile, differences, evidence_files, why_no_screenshot
 from demo.orders import DemoOrder, demo_orders
 from demo.programs import Program, ProgramError, end_on_signals, entry_point, free_port, serves_grpc, started
 from demo.upstream import Upstream, placement_name, state_name, status_name
 
 COLOURS = {"succeeded": "green", "needs_human": "yellow", "failed": "red", "stale": "red"}
-NARROWEST = 110
+LEFT, WHAT, GAP = 10, 16, 2
+"""Cells of the two columns before the words, and between columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Parts:
 
 
 @contextmanager
-def running_parts(folder: Path, console: Console) -> Iterator[Parts]:
+def running_parts(folder: Path) -> Iterator[Parts]:
     """Starts gateway, shop and worker, each as a user would, and stops them at the end."""
     upstream_token, worker_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     grpc_port, shop_port = free_port(), free_port()
@@ -71,11 +73,9 @@ def running_parts(folder: Path, console: Console) -> Iterator[Parts]:
         # Not closed: it goes with the process. After Ctrl-C in the middle of a call, closing it may wait for ever.
         channel = grpc.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)])
         with started("worker", [entry_point("order-worker"), "run"], worker_settings, folder=folder) as worker:
-            parts = Table.grid(padding=(0, 2))
-            parts.add_row("  gateway", f"process {gateway.process.pid}", f"gRPC on {target}")
-            parts.add_row("  shop", f"process {shop.process.pid}", shop_url)
-            parts.add_row("  worker", f"process {worker.process.pid}", "listens nowhere, calls the gateway")
-            console.print(parts)
+            line("gateway", f"process {gateway.process.pid}", f"gRPC on {target}")
+            line("shop", f"process {shop.process.pid}", shop_url)
+            line("worker", f"process {worker.process.pid}", "listens nowhere, calls the gateway")
             yield Parts(
                 Upstream(channel, upstream_token),
                 shop_url,
@@ -92,67 +92,68 @@ def answers(url: str) -> bool:
         return False
 
 
-def place(number: int, order: DemoOrder, parts: Parts, console: Console) -> list[str]:
+def place(number: int, order: DemoOrder, parts: Parts) -> list[str]:
     """Submits one order, shows its progress and what is left of it; returns what differs from what should be."""
-    console.print()
-    console.print(Rule(f"[bold]{number}  {escape(order.title)}", align="left"))
-    line(console, "intent", "", order.intent_json)
+    print_line()
+    print_line(Text(f"{number}  {order.title}", "bold"))
+    line("intent", "", order.intent_json)
     submitted_at = time.monotonic()
     parts.upstream.submit(order)
     for change in parts.upstream.follow(order.task_id, submitted_at):
-        line(console, f"{change.seconds:6.2f} s", change.what, change.words)
+        line(f"{change.seconds:6.2f} s", change.what, change.words)
     task = parts.upstream.task(order.task_id)
     counters = parts.counters()
     files = evidence_files(parts.evidence / order.task_id)
-    console.print()
-    console.print(evidence_table(files, parts.evidence))
+    print_line()
+    print_evidence(files, parts.evidence)
     for reason in {why_no_screenshot(file.path) for file in files if file.path.suffix == ".html"} - {""}:
-        console.print(f"no screenshots: {escape(reason)}")
-    console.print()
-    line(console, "states", "", " → ".join(state_name(report.state) for report in task.reports))
-    line(console, "ended as", status_name(task.status), f"an order on the site is {placement_name(task.placement)}")
-    line(console, "shop", "", f"orders counted so far: {counters['orders_placed']}, paid: {counters['payments_made']}")
+        say(f"no screenshots: {reason}")
+    print_line()
+    line("states", "", " → ".join(state_name(report.state) for report in task.reports))
+    line("ended as", status_name(task.status), f"an order on the site is {placement_name(task.placement)}")
+    line("shop", "", f"orders counted so far: {counters['orders_placed']}, paid: {counters['payments_made']}")
     wrong = differences(order, task, counters, parts.evidence, screenshots=os.environ.get("CI") == "true")
     return [f"{order.task_id}: {difference}" for difference in wrong]
 
 
-def line(console: Console, left: str, what: str, words: str) -> None:
-    """One line in three columns; the words go on below themselves."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(width=10, justify="right")
+def line(left: str, what: str, words: str) -> None:
+    """One line in three columns, two where `what` is empty; on a terminal the words go on below themselves."""
+    head = Text(f"{left:>{LEFT}}" + " " * GAP)
     if what:
-        grid.add_column(width=16, style=COLOURS.get(what, "cyan"))
-    grid.add_column(overflow="fold")
-    grid.add_row(*(escape(cell) for cell in (left, what, words) if cell is words or cell))
-    console.print(grid)
+        head.append(f"{what:<{WHAT}}", COLOURS.get(what, "cyan")).append(" " * GAP)
+    room = width()
+    lines = [words] if room is None else wrapped(words, max(room - len(head), 1))
+    for number, part in enumerate(lines):
+        shown = (head if number == 0 else Text(" " * len(head))) + plain(part)
+        shown.rstrip()
+        print_line(shown)
 
 
-def evidence_table(files: list[EvidenceFile], root: Path) -> Table:
+def print_evidence(files: list[EvidenceFile], root: Path) -> None:
     """A row for each page that was kept: the bytes of its files, and whether they have the hashes of meta.json."""
-    table = Table("evidence", box=None, pad_edge=True, padding=(0, 2, 0, 0))
     kinds = (".html", ".png", ".meta.json")
-    for kind in kinds:
-        table.add_column(kind, justify="right")
-    table.add_column("sha256")
     sizes = {file.path: file.size for file in files}
-    for page in (file.path for file in files if file.path.suffix == ".html"):
+
+    def row(page: Path) -> tuple[Cell, ...]:
         matches = all(file.matches for file in files if file.path in (page, page.with_suffix(".png")))
         bytes_of = (sizes.get(page.with_suffix(kind)) for kind in kinds)
-        table.add_row(
+        return (
             str(page.relative_to(root).with_suffix("")),
             *("none" if size is None else f"{size:,}" for size in bytes_of),
-            "as in meta.json" if matches else "[red]differs[/]",
+            "as in meta.json" if matches else Text("differs", "red"),
         )
-    return table
+
+    pages = [file.path for file in files if file.path.suffix == ".html"]
+    print_table(("evidence", *kinds, "sha256"), map(row, pages), "no evidence")
 
 
-def run(folder: Path, console: Console) -> list[str]:
+def run(folder: Path) -> list[str]:
     """Places the three orders; returns what is not as it should be."""
     wrong = []
-    with running_parts(folder, console) as parts:
+    with running_parts(folder) as parts:
         for number, order in enumerate(demo_orders(parts.shop_url), 1):
             try:
-                wrong += place(number, order, parts, console)
+                wrong += place(number, order, parts)
             except (grpc.RpcError, httpx.HTTPError) as error:
                 for program in parts.programs:
                     program.check()
@@ -164,33 +165,38 @@ def run(folder: Path, console: Console) -> list[str]:
 
 def main() -> int:
     """Runs the demo in a folder of its own, which stays so that one can look at it."""
-    console = Console()
-    if console.width < NARROWEST and not console.is_terminal:
-        console = Console(width=NARROWEST)
+    argparse.ArgumentParser(
+        prog="python -m demo", description="Places three orders end to end, with the real parts, and checks each."
+    ).parse_args()
     end_on_signals()
     folder = Path(tempfile.mkdtemp(prefix="order-gateway-demo-"))
     begun = time.monotonic()
-    console.print(Rule("[bold]order-gateway: three orders, end to end", align="left"))
+    print_line(Text("order-gateway: three orders, end to end", "bold"))
     try:
-        wrong = run(folder, console)
+        wrong = run(folder)
     except ProgramError as error:
         wrong = [str(error)]
     except KeyboardInterrupt:
-        console.print("\ndemo: interrupted; everything it started was stopped")
+        print_line("\ndemo: interrupted; everything it started was stopped")
         return 130
-    console.print()
-    console.print(f"  evidence, databases and logs stay in {folder}", highlight=False, soft_wrap=True)
+    print_line()
+    print_line(f"evidence, databases and logs stay in {folder}")
+    seconds = f"{time.monotonic() - begun:.0f} s"
     if wrong:
-        console.print(f"[red]✗[/] not as it should be, after {time.monotonic() - begun:.0f} s:")
+        print_line(Text("✗ ", "red").append(f"not as it should be, after {seconds}:", "default"))
         for difference in wrong:
-            console.print(f"    {difference}", markup=False, highlight=False, soft_wrap=True)
+            print_line(f"    {difference}")
         return 1
-    console.print(
-        f"[green]✓[/] everything is as it should be, after {time.monotonic() - begun:.0f} s: "
-        "one order bought, one stopped before the click, one handed to a person"
+    say(
+        Text(
+            f"✓ everything is as it should be, after {seconds}: one order bought, one stopped before the click, one "
+            "handed to a person",
+            "green",
+        )
     )
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with standard_output("demo"):
+        sys.exit(main())

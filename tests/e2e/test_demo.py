@@ -30,6 +30,22 @@ def test_the_demo_places_its_orders_and_says_so_in_its_status() -> None:
     assert re.findall(r"ended as +(\w+)", done.stdout) == ["succeeded", "needs_human", "needs_human"]
     assert re.findall(r"counted so far: (\d), paid: (\d)", done.stdout) == [("1", "1"), ("1", "1"), ("2", "1")]
     assert "code 5004" in done.stdout
+    assert [line for line in done.stdout.splitlines() if line != line.rstrip()] == [], "a pipe is no table"
+
+
+def test_help_starts_nothing() -> None:
+    done = subprocess.run([*COMMAND, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "Places three orders" in done.stdout, done.stderr) == (0, True, "")
+
+
+@pytest.mark.extended
+def test_a_full_disk_behind_the_output_is_one_line(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            COMMAND, cwd=ROOT, env=os.environ | {"TMPDIR": str(tmp_path)}, stdout=full, stderr=subprocess.PIPE,
+            text=True, timeout=100, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "demo: standard output cannot be written (No space left on device)\n")
 
 
 @pytest.mark.extended
