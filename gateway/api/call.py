@@ -20,11 +20,14 @@ _WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Who calls, the W3C trace context of the call ("" without one), and whether only workers may call this method."""
+    """Who calls, the W3C trace context of the call ("" without one), whether only workers may call this method, and
+    whether it answers a page of a list.
+    """
 
     identity: Identity
     traceparent: str = ""
     of_workers: bool = False
+    lists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,14 +36,15 @@ async def watch(
     Raises RefusedError with the refusal of `get`, or SHUTTING_DOWN when the gateway stops.
     """
     with notifier.subscribe(topic) as changes:
-        last: W | None = None
+        # What was told last is known by its hash alone: it may be large, and thousands may watch it.
+        last: int | None = None
         while True:
             found = await store.read(get, key)
             if isinstance(found, Refusal):
                 raise RefusedError(found)
-            if found != last:
+            if hash(found) != last:
                 yield found
-                last = found
+                last = hash(found)
             if found.has_ended:
                 return
             while not await changes.wait(heartbeat_seconds):

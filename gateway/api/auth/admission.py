@@ -4,13 +4,14 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Final
 
 from gateway.api.auth.access import ACCESS
 from gateway.api.auth.authenticator import Authenticator, Identity, Role, require
+from gateway.api.auth.pages import Pages
 from gateway.api.call import Call
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 
@@ -20,6 +21,9 @@ _SHARE: Final = 0.75
 """How much of all places one token may take, and all who watch; the rest is for others, and for workers."""
 
 _WORKERS: Final = frozenset({Role.WORKER})
+
+_LISTS: Final = "List"
+"""How the names of the methods begin that answer a page of a list."""
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
@@ -46,6 +50,7 @@ class Admission:
         self._share = math.ceil(max_waiters * _SHARE)
         self._waiters = self._watchers = 0
         self._waiters_of: Counter[str] = Counter()
+        self._pages = Pages()
         self._rate = calls_per_second
         self._buckets: dict[str, _Bucket] = {}
         self._clock = clock
@@ -82,9 +87,23 @@ class Admission:
         """
         identity = self.identify(authorization)
         roles = ACCESS.get(path, frozenset())
-        require(identity, roles, path.rpartition("/")[2])
+        method = path.rpartition("/")[2]
+        require(identity, roles, method)
         told = traceparent if traceparent and _TRACEPARENT.fullmatch(traceparent) else ""
-        return Call(identity, self._current_trace() or told, of_workers=roles == _WORKERS)
+        of_workers, lists = roles == _WORKERS, method.startswith(_LISTS)
+        return Call(identity, self._current_trace() or told, of_workers=of_workers, lists=lists)
+
+    @asynccontextmanager
+    async def turn(self, call: Call) -> AsyncIterator[None]:
+        """Wait for the turn of a call that answers a list, and hold it; others go on at once.
+
+        Raises RefusedError TOO_MANY if it does not come.
+        """
+        if not call.lists:
+            yield
+            return
+        async with self._pages.place(call.identity.name):
+            yield
 
     @contextmanager
     def waiting(self, call: Call) -> Iterator[None]:

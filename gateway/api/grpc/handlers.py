@@ -25,6 +25,7 @@ from gateway.api.call import Call, Method
 from gateway.api.errors import ERRORS, detail_of, refusal_of
 from gateway.api.grpc.health import Health
 from gateway.api.grpc.incoming import Context, Intake, Places
+from gateway.api.grpc.outgoing import caller
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 from gateway.request_id import HEADER, begin_request
 
@@ -73,7 +74,7 @@ class GrpcHandlers:
             with self._counted():
                 try:
                     call = self._admit(method.path, context)
-                    async with self._request(method, call, context) as request:
+                    async with self._request(method, call, context) as request, self._admission.turn(call):
                         answer: Message = await method.serve(request, call)
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                     await _abort(context, method.path, error)
@@ -162,7 +163,9 @@ class GrpcHandlers:
             elif key == HEADER:
                 request_id = value
         begin_request(request_id)
-        return self._admission.admit(path, sole_authorization(authorizations), traceparent)
+        call = self._admission.admit(path, sole_authorization(authorizations), traceparent)
+        caller.set(call.identity.name)
+        return call
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, Final
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from gateway.api.auth.admission import Admission
 from gateway.api.auth.authenticator import sole_authorization
@@ -59,7 +60,15 @@ class FacadeRoute(APIRoute):
                     admission: Admission = request.app.state.admission
                     headers = request.headers
                     authorization = sole_authorization(headers.getlist("authorization"))
-                    request.state.call = admission.admit(mirrors, authorization, headers.get("traceparent"))
+                    call = request.state.call = admission.admit(mirrors, authorization, headers.get("traceparent"))
+                    if call.lists:
+                        return _InTurn(admission, call, lambda: answered(request), where)
+            except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
+                return failure(error, where)
+            return await answered(request)
+
+        async def answered(request: Request) -> Response:
+            try:
                 _once_each(request, parameters)
                 if takes_body:
                     strict = StrictRequest(request.scope, request.receive)
@@ -72,6 +81,27 @@ class FacadeRoute(APIRoute):
                 return failure(error, where)
 
         return serve
+
+
+class _InTurn(Response):
+    """A list, made when its turn has come; the turn lasts until the client has taken it."""
+
+    def __init__(
+        self, admission: Admission, call: Call, answered: Callable[[], Awaitable[Response]], where: str
+    ) -> None:
+        self._admission = admission
+        self._call = call
+        self._answered = answered
+        self._where = where
+        super().__init__()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Wait, and answer."""
+        try:
+            async with self._admission.turn(self._call):
+                await (await self._answered())(scope, receive, send)
+        except RefusedError as error:
+            await failure(error, self._where)(scope, receive, send)
 
 
 def call_of(request: Request) -> Call:

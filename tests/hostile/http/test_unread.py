@@ -95,3 +95,21 @@ async def test_thirty_that_are_not_read_hold_nobody_up_and_little_memory(full: W
         figures = await full.figures()
     assert figures.longest_stall_ms < LONGEST_STALL_MS, figures
     assert figures.most_memory_mib - before < 400, figures
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+async def test_a_hundred_and_fifty_at_once_are_made_a_few_at_a_time(full: WatchedGateway, name: str) -> None:
+    """Whoever waits for too long is told to come back; nobody else is held up."""
+    await full.begin()
+    before = (await full.figures()).memory_mib
+    async with AsyncExitStack() as stack, rest_client(full.http_port) as client:
+        for _ in range(150):
+            _, writer = await asyncio.open_connection("127.0.0.1", full.http_port, limit=1024)
+            stack.callback(writer.close)
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(ATTACKS[name])
+        for _ in range(20):
+            assert data_of(await client.get("/health"))["queued_count"] == TASKS
+        figures = await full.figures()
+    assert figures.longest_stall_ms < LONGEST_STALL_MS, figures
+    assert figures.most_memory_mib - before < 150, figures
