@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.simulation.mutants.hunt import MUTANTS
+from tests.simulation.mutants.hunt import MOST_RUNS, MUTANTS, hunt
 from tests.simulation.mutants.worker import payment_repeated
 from tests.simulation.run import simulate
 
 # The seed that finds it out: how many runs it took from seed 1 on (`make mutants`). Where code has changed and a seed
-# has become another run, it is hunted again.
+# has become another run, the test hunts anew, as far as a mutant may survive; `make mutants` tells the seeds of now.
 FOUND_BY = {
     "no_token_check": 3,
     "settle_counted_from_the_permit": 7,
@@ -88,11 +88,13 @@ FOUND_BY = {
 
 
 @pytest.mark.extended
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_missing_safeguard_is_found_out(name: str) -> None:
     with MUTANTS[name]():
         result = simulate(FOUND_BY[name])
-    assert result.violations, "the run did not notice that the safeguard was missing; hunt its seed: make mutants"
+    if not result.violations:
+        assert hunt(1, frozenset(), name).runs, f"{MOST_RUNS} runs did not notice that the safeguard was missing"
 
 
 def test_the_payment_record_alone_keeps_a_second_payment_out() -> None:
