@@ -1,1 +1,1 @@
-"""The SQLite store."""
+"""The store: its named statements, what every engine must show, and what SQLite shows alone."""

@@ -1,4 +1,4 @@
-"""The group writer: what happens to a group when something goes wrong (docs/adr/0003-group-commit.md)."""
+"""A disk that is full, a file that is locked, a fault beside the writer (docs/adr/0003-group-commit.md)."""
 
 import asyncio
 import sqlite3
@@ -10,7 +10,6 @@ import pytest
 from gateway.domain.instant import Instant
 from gateway.domain.models import Submitted
 from gateway.store.port import StoreUnavailableError, Transaction
-from gateway.store.sqlite.engine import open_database
 from tests.gateway.support.core import Core, running_core
 
 
@@ -25,51 +24,8 @@ def seen(tx: Transaction, now: Instant, worker_id: str) -> str:
     return worker_id
 
 
-def raises(tx: Transaction, now: Instant) -> None:
-    seen(tx, now, "of-the-one-that-raises")
-    raise LookupError("on purpose")
-
-
-def breaks_a_rule(tx: Transaction, now: Instant) -> None:
-    seen(tx, now, "of-the-one-that-breaks-a-rule")
-    tx.change("lease_insert", task_id="none", lease_number=1, token="t", worker_id="w", session_id=None,
-              journal_id=None, via="rest", at=now.utc, elapsed_us=0)  # fmt: skip
-
-
 def workers(core: Core) -> set[str]:
     return {row["worker_id"] for row in core.rows("SELECT worker_id FROM workers")}
-
-
-async def test_one_failing_operation_does_not_disturb_the_others_of_its_group(core: Core) -> None:
-    outcomes = await asyncio.gather(
-        core.store.write(seen, "w1"),
-        core.store.write(raises),
-        core.store.write(seen, "w2"),
-        core.store.write(breaks_a_rule),
-        core.store.write(seen, "w3"),
-        return_exceptions=True,
-    )
-    assert [outcomes[number] for number in (0, 2, 4)] == ["w1", "w2", "w3"]
-    assert isinstance(outcomes[1], LookupError)
-    assert isinstance(outcomes[3], sqlite3.IntegrityError)
-    assert workers(core) == {"w1", "w2", "w3"}
-
-
-async def test_what_waits_together_is_committed_together(core: Core) -> None:
-    commits = []
-    commit = core.store._writer._commit
-    core.store._writer._commit = lambda: commits.append(1) or commit()  # type: ignore[func-returns-value]
-    await asyncio.gather(*(core.store.write(seen, f"w{number}") for number in range(100)))
-    assert len(workers(core)) == 100
-    assert len(commits) <= 3
-
-
-async def test_an_operation_whose_caller_has_gone_before_it_began_is_not_run(core: Core) -> None:
-    writing = asyncio.create_task(core.store.write(seen, "gone"))
-    await asyncio.sleep(0)
-    writing.cancel()
-    await core.store.write(seen, "there")
-    assert workers(core) == {"there"}
 
 
 async def test_cancelling_a_caller_at_any_point_leaves_no_transaction_behind(core: Core) -> None:
@@ -83,14 +39,6 @@ async def test_cancelling_a_caller_at_any_point_leaves_no_transaction_behind(cor
     await core.store.write(seen, "last")
     assert "last" in workers(core)
     assert not core.store._writer._connection.in_transaction
-
-
-async def test_an_operation_is_seen_by_readers_only_when_it_is_answered(core: Core) -> None:
-    writing = asyncio.create_task(core.store.write(seen, "w1"))
-    before = await core.store.read(lambda tx, _now: len(tx.all("workers_all")))
-    await writing
-    after = await core.store.read(lambda tx, _now: len(tx.all("workers_all")))
-    assert (before, after) in ((0, 1), (1, 1))
 
 
 async def test_a_full_disk_refuses_loses_nothing_acknowledged_and_recovers(core: Core) -> None:
@@ -142,17 +90,6 @@ async def test_a_file_locked_by_another_program_refuses_and_recovers(
     assert [row["task_id"] for row in core.rows("SELECT task_id FROM tasks")] == ["po-2"]
 
 
-async def test_a_commit_with_an_unknown_outcome_stops_the_writer_for_good(core: Core) -> None:
-    failure = sqlite3.OperationalError("disk I/O error")
-    failure.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
-    core.store._writer._commit = lambda: failure
-    outcomes = await asyncio.gather(*(core.submit(f"po-{number}") for number in range(3)), return_exceptions=True)
-    assert {type(outcome) for outcome in outcomes} == {StoreUnavailableError}
-    assert core.fatal == [failure]
-    with pytest.raises(StoreUnavailableError, match="closed"):
-        await core.submit("po-9")
-
-
 async def test_a_fault_of_those_who_wait_does_not_stop_the_writer(core: Core) -> None:
     def fault(_notifications: set[str]) -> None:
         raise RuntimeError("on purpose")
@@ -161,13 +98,3 @@ async def test_a_fault_of_those_who_wait_does_not_stop_the_writer(core: Core) ->
     for number in range(3):
         await core.submit(f"po-{number}")
     assert len(core.rows("SELECT * FROM tasks")) == 3
-
-
-async def test_what_is_queued_at_the_close_is_still_written(tmp_path: Path) -> None:
-    async with running_core(tmp_path / "gateway.db") as core:
-        writing = [asyncio.create_task(core.submit(f"po-{number}")) for number in range(300)]
-        await asyncio.sleep(0)
-    assert all(one.result().created for one in writing)
-    database = open_database(tmp_path / "gateway.db")
-    assert database.writing.execute("SELECT count(*) FROM tasks").fetchone()[0] == 300
-    database.close()
