@@ -7,8 +7,8 @@ from gateway.domain.instant import Instant
 from gateway.domain.json_text import canonical, parse_again, same_object
 from gateway.domain.models import Actor, Policy, Submission, Submitted, Task, TaskDetail
 from gateway.domain.refusals import Reason, Refusal
-from gateway.domain.states import TaskStatus
-from gateway.domain.transitions import Event, check
+from gateway.domain.states import Placement, TaskStatus
+from gateway.domain.transitions import Event, allowed, check
 from gateway.orders.history import record_refusal
 from gateway.orders.transition import file, transition
 from gateway.store import tasks
@@ -59,10 +59,23 @@ def cancel(tx: Transaction, now: Instant, task_id: str, reason: str, actor: Acto
         return not_found(task_id)
     if _was_cancelled(task):
         return with_reports(tx, task)
-    if refusal := check(Event.CANCEL, task):
+    if refusal := check(Event.CANCEL, task) or _order_is_known(task):
         record_refusal(tx, now, task, "cancel_refused", actor, refusal)
         return refusal
     return with_reports(tx, transition(tx, now, task, Event.CANCEL, TaskStatus.FAILED, actor, reason=reason))
+
+
+def _order_is_known(task: Task) -> Refusal | None:
+    """Refuse to end a task as failed of which a report that came too late says that its order was placed."""
+    if task.placement is not Placement.CERTAIN:
+        return None
+    return Refusal(
+        Reason.STATUS_CONFLICT,
+        f"task {task.task_id} is {task.status}, but a worker has reported its order as placed: look on the site; "
+        "no worker gets leave to place another, and an operator can resolve the task once a lease of it has ended",
+        current_status=task.status,
+        allowed=tuple(name for name in allowed(task) if name != Event.CANCEL),
+    )
 
 
 def not_found(task_id: str) -> Refusal:

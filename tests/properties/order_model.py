@@ -213,6 +213,8 @@ class OrderModel:
             return refused(Reason.TASK_NOT_FOUND)
         if order.leases or order.status not in (S.QUEUED, S.FAILED):
             return refused(Reason.STATUS_CONFLICT)
+        if order.status is S.QUEUED and order.placement is Placement.CERTAIN:
+            return refused(Reason.STATUS_CONFLICT)
         order.status = S.FAILED
         return order.status
 

@@ -1,6 +1,7 @@
 """What every REST request passes: who calls and may they, before a byte of the body is read; then a strict body."""
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, Final
@@ -24,6 +25,7 @@ BODY_SECONDS: Final = 30.0
 MIRRORS: Final = "x-mirrors"
 """Key in a route's OpenAPI: the contract's method that it mirrors, whose roles may call it."""
 
+_CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]*)", re.IGNORECASE)
 _GONE: Final = 499
 _HTTP_TIMEOUT: Final = 408
 
@@ -141,6 +143,8 @@ async def _read_into(request: StrictRequest, max_bytes: int, *, required: bool) 
     body = b"".join(chunks)
     if body or required:
         content_type = request.headers.get("content-type")
+        if request.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ProblemError(400, "the body must be sent as it is, without Content-Encoding")
         request.keep(body, await checked(len(body), lambda: _parse(body, content_type)))
     else:
         request.keep(body, {})
@@ -157,6 +161,9 @@ def _parse(body: bytes, content_type: str | None) -> dict[str, Member]:
     # A browser sends this type across sites only after asking, so no foreign page can file an order on loopback.
     if content_type is None or content_type.partition(";")[0].strip().lower() != "application/json":
         raise ProblemError(400, "the body must be JSON, sent with the header `Content-Type: application/json`")
+    charset = _CHARSET.search(content_type)
+    if charset is not None and charset[1].lower() != "utf-8":
+        raise ProblemError(400, "the body must be UTF-8, whatever its Content-Type says")
     try:
         return parse_members(body.decode())
     except UnicodeDecodeError:

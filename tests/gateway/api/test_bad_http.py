@@ -31,6 +31,27 @@ def order(task_id: str, more: str = "") -> bytes:
     return f'{{"task_id": "{task_id}", "site": "rakuten", "intent": {{}}{more}}}'.encode()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("Content-Encoding", "gzip", "without Content-Encoding"),
+        ("Content-Encoding", "identity, gzip", "without Content-Encoding"),
+        ("Content-Type", "application/json; charset=utf-16", "must be UTF-8"),
+        ("Content-Type", 'application/json;charset="ISO-8859-1"', "must be UTF-8"),
+    ],
+)
+async def test_a_body_said_to_be_written_otherwise_is_refused(
+    rest: httpx.AsyncClient, gateway: RunningGateway, name: str, value: str, told: str
+) -> None:
+    headers = {"Content-Type": "application/json", name: value}
+    answer = await rest.post("/api/orders", content=order("po-1"), headers=headers)
+    assert answer.status_code == 400
+    assert told in answer.json()["msg"]
+    assert gateway.rows("SELECT * FROM tasks") == []
+    taken = {"Content-Type": "application/json; Charset=UTF-8", "Content-Encoding": "identity"}
+    assert (await rest.post("/api/orders", content=order("po-1"), headers=taken)).status_code == 200
+
+
 BODIES: dict[str, tuple[bytes, int, str]] = {
     "empty": (b"", 400, "the body is empty"),
     "no JSON": (b"{task_id: 1}", 400, "not JSON"),

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.models import Actor, Holder, Lease, OtherOrders, TaskDetail
+from gateway.domain.models import Actor, Holder, Lease, NewReport, OtherOrders, TaskDetail
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE, ENDED, OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, allowed, allows
 from gateway.orders.expire import expire_due
 from gateway.orders.hold import renew
 from gateway.orders.lease import take_next
+from gateway.orders.report import report as report_order
 from tests.gateway.support.book import Book
 
 S = TaskStatus
@@ -148,6 +149,23 @@ def test_a_task_that_was_leased_once_can_not_be_cancelled_in_the_queue(book: Boo
     assert isinstance(refusal, Refusal)
     assert refusal.reason is Reason.STATUS_CONFLICT
     assert set(refusal.allowed) == {"lease", "withdraw"}
+
+
+def test_a_task_whose_order_is_known_from_a_late_report_can_not_be_cancelled(book: Book) -> None:
+    """It was never leased, but to end it as failed would hide an order that exists."""
+    book.submit()
+    told = NewReport(
+        OrderState.ORDERED, None, None, "site-1", None, "", None, None, terminal=False, terminal_status=None
+    )
+    late = book.run(report_order, Holder("po-1", "w9", None, "worker"), told)
+    assert isinstance(late, Refusal)
+    assert late.recorded_late
+    refusal = book.cancel()
+    assert isinstance(refusal, Refusal)
+    assert (refusal.reason, refusal.current_status) == (Reason.STATUS_CONFLICT, S.QUEUED)
+    assert "look on the site" in refusal.message
+    assert "cancel" not in refusal.allowed
+    assert book.events()[-1] == "cancel_refused"
 
 
 def test_a_cancelled_task_answers_a_second_cancel_the_same(book: Book) -> None:
