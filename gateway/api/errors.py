@@ -8,8 +8,8 @@ from typing import Final
 from google.protobuf import duration_pb2
 from ordergateway.v1 import errors_pb2
 
-from gateway.api.codec.messages import task_status_to
-from gateway.api.codec.query_messages import query_status_to
+from gateway.api.codec.account_queries import query_status_to
+from gateway.api.codec.orders import task_status_to
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 from gateway.store.port import StoreDamagedError, StoreUnavailableError
 

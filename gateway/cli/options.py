@@ -1,8 +1,10 @@
 """Arguments and options that several commands share."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from gateway.cli.output import name_of
 
 GatewayOption = Annotated[
     str | None,
@@ -17,3 +19,15 @@ ReasonOption = Annotated[
 ]
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task's task_id.")]
 SiteOption = Annotated[str, typer.Option("--site", help="Only of this site.")]
+
+
+def choice(flag: str, enum: Any, meaning: str) -> Any:
+    """Return an option that takes one of an enum's words."""
+    words = [name_of(enum, number) for number in enum.values() if number]
+
+    def check(text: str) -> str:
+        if text not in words:
+            raise typer.BadParameter(f"{text!r} is not one of {', '.join(words)}.")
+        return text
+
+    return typer.Option(flag, parser=check, metavar=f"[{'|'.join(words)}]", help=meaning)

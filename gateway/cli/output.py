@@ -74,6 +74,11 @@ def name_of(enum: Any, number: int) -> str:
     return str(values[number].name).removeprefix(prefix).lower()
 
 
+def number_of(enum: Any, word: str | None) -> Any:
+    """Return the enum's value that a word stands for (see name_of); None is unspecified."""
+    return 0 if word is None else next(number for number in enum.values() if name_of(enum, number) == word)
+
+
 def when(message: Message, field: str) -> str:
     """Return the time in a field, in UTC to the second; empty where it is absent."""
     if not message.HasField(field):

@@ -10,7 +10,7 @@ from gateway.account_queries.result import report_result
 from gateway.account_queries.start import resume_queries_after_start
 from gateway.account_queries.submit import submit_query
 from gateway.account_queries.timeouts import move_on_timed_out, prune
-from gateway.api.codec.query_requests import query_error, query_result
+from gateway.api.codec.account_queries import query_error, query_result
 from gateway.domain.account_queries import (
     Query,
     QueryDetail,

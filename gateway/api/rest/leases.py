@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from gateway.api.answers import accepted
 from gateway.api.auth.admission import Admission
-from gateway.api.codec.requests import command
+from gateway.api.codec.leases import command
 from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success

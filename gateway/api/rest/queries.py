@@ -10,7 +10,7 @@ from gateway.account_queries.result import Observer, report_result
 from gateway.account_queries.submit import submit_query
 from gateway.api.answers import accepted
 from gateway.api.auth.admission import Admission
-from gateway.api.codec.query_requests import DEFAULT_SITE, query_error
+from gateway.api.codec.account_queries import DEFAULT_SITE, query_error
 from gateway.api.rest import query_convert, query_models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success

@@ -10,9 +10,8 @@ from gateway.account_queries.submit import submit_query
 from gateway.account_queries.topics import topic_of_query
 from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
-from gateway.api.codec import query_messages as query_convert
-from gateway.api.codec import query_requests
-from gateway.api.codec.requests import make_page_token, page_token
+from gateway.api.codec import account_queries as codec
+from gateway.api.codec.primitives import make_page_token, page_token
 from gateway.api.offload import checked
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import Heartbeat
@@ -37,12 +36,12 @@ class AccountQueryService:
         """File a query."""
         wanted = await checked(
             len(request.params_json),
-            lambda: query_requests.query_submission(request, self._policy, self._new_query_id, call.traceparent),
+            lambda: codec.query_submission(request, self._policy, self._new_query_id, call.traceparent),
         )
         done = await self._store.write(submit_query, self._policy, wanted)
         return account_queries_pb2.SubmitQueryResponse(
             query_id=done.query_id,
-            status=query_convert.query_status_to(done.status),
+            status=codec.query_status_to(done.status),
             created=done.created,
             differs=done.differs,
         )
@@ -53,20 +52,20 @@ class AccountQueryService:
         """Return one query with its result."""
         query_id = fields.key("query_id", request.query_id)
         found = accepted(await self._store.read(get_query, query_id))
-        return account_queries_pb2.GetQueryResponse(query=query_convert.query_detail_message(found))
+        return account_queries_pb2.GetQueryResponse(query=codec.query_detail_message(found))
 
     async def list_queries(
         self, request: account_queries_pb2.ListQueriesRequest, call: Call
     ) -> account_queries_pb2.ListQueriesResponse:
         """Return one page of queries."""
-        status = query_requests.query_status("status", request.status)
-        kind = query_requests.query_kind("kind", request.kind)
+        status = codec.query_status("status", request.status)
+        kind = codec.query_kind("kind", request.kind)
         filters = ["queries", status or "", kind or ""]
         below = page_token(request.page_token, filters)
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_queries, status, kind, below, size)
         return account_queries_pb2.ListQueriesResponse(
-            queries=await converted(query_convert.query_message, page.queries),
+            queries=await converted(codec.query_message, page.queries),
             next_page_token=make_page_token(page.next_row, filters),
         )
 
@@ -82,4 +81,4 @@ class AccountQueryService:
                 if isinstance(change, Heartbeat):
                     yield account_queries_pb2.WatchQueryResponse(heartbeat=heartbeat())
                 else:
-                    yield account_queries_pb2.WatchQueryResponse(query=query_convert.query_detail_message(change))
+                    yield account_queries_pb2.WatchQueryResponse(query=codec.query_detail_message(change))

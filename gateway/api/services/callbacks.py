@@ -6,19 +6,14 @@ from ordergateway.v1 import operations_pb2
 
 from gateway.api.answers import accepted
 from gateway.api.call import Call
-from gateway.api.codec import requests
-from gateway.api.codec.messages import timestamp
+from gateway.api.codec.callbacks import callback_message, callback_status
+from gateway.api.codec.primitives import make_page_token, page_token
 from gateway.callbacks.manage import list_callbacks, replay, send_test
 from gateway.domain import fields
-from gateway.domain.callbacks import Callback, CallbackStatus
 from gateway.domain.models import Actor
 from gateway.domain.refusals import invalid
 from gateway.store.port import Store
 
-_STATUS: Final = {
-    status: operations_pb2.CallbackStatus.Value(f"CALLBACK_STATUS_{status.name}") for status in CallbackStatus
-}
-_STATUS_BACK: Final = {number: status for status, number in _STATUS.items()}
 _MAX_CALLBACK_ID_CHARACTERS: Final = 128
 
 
@@ -32,15 +27,15 @@ class CallbackOperations:
         self, request: operations_pb2.ListCallbacksRequest, call: Call
     ) -> operations_pb2.ListCallbacksResponse:
         """Return one page of callbacks."""
-        status = _status(request.status)
+        status = callback_status(request.status)
         task_id = fields.key("task_id", request.task_id) if request.task_id else None
         filters = [status or "", task_id or ""]
-        below = requests.page_token(request.page_token, filters)
+        below = page_token(request.page_token, filters)
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_callbacks, status, task_id, below, size)
         return operations_pb2.ListCallbacksResponse(
             callbacks=[callback_message(callback) for callback in page.callbacks],
-            next_page_token=requests.make_page_token(page.next_below, filters),
+            next_page_token=make_page_token(page.next_below, filters),
         )
 
     async def replay_callback(
@@ -60,27 +55,3 @@ class CallbackOperations:
             raise invalid("url", "is required")
         filed = await self._store.write(send_test, url, Actor(call.identity.name))
         return operations_pb2.SendTestCallbackResponse(callback=callback_message(filed))
-
-
-def callback_message(callback: Callback) -> operations_pb2.Callback:
-    """Write a callback."""
-    return operations_pb2.Callback(
-        callback_id=callback.callback_id,
-        task_id=callback.task_id or "",
-        url=callback.url,
-        type=callback.type,
-        status=_STATUS[callback.status],
-        attempts=callback.attempts,
-        created_at=timestamp(callback.created_at),
-        next_attempt_at=timestamp(callback.next_attempt_at),
-        last_result=callback.last_result,
-    )
-
-
-def _status(number: int) -> CallbackStatus | None:
-    if number == 0:
-        return None
-    status = _STATUS_BACK.get(operations_pb2.CallbackStatus.ValueType(number))
-    if status is None:
-        raise invalid("status", f"is {number}, which is no status of a callback")
-    return status

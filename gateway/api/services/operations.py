@@ -8,9 +8,9 @@ from ordergateway.v1 import operations_pb2
 
 from gateway.api.answers import accepted, converted
 from gateway.api.call import Call
-from gateway.api.codec import messages as convert
-from gateway.api.codec import operation_messages as operation_convert
-from gateway.api.codec import operation_requests, requests
+from gateway.api.codec import operations as codec
+from gateway.api.codec.orders import task_message
+from gateway.api.codec.primitives import make_page_token, page_position, page_token
 from gateway.api.health import HealthCheck
 from gateway.api.services.callbacks import CallbackOperations
 from gateway.domain import fields
@@ -46,60 +46,60 @@ class OperationsService(CallbackOperations):
         self, request: operations_pb2.GetHealthRequest, call: Call
     ) -> operations_pb2.GetHealthResponse:
         """Return how the gateway and its workers are."""
-        return convert.health_message(await self._check.look())
+        return codec.health_message(await self._check.look())
 
     async def list_decisions(
         self, request: operations_pb2.ListDecisionsRequest, call: Call
     ) -> operations_pb2.ListDecisionsResponse:
         """Return one page of tasks that need a decision."""
-        after = requests.page_position(request.page_token, [], 2)
+        after = page_position(request.page_token, [], 2)
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(
             list_decisions, self._policy, None if after is None else (after[0], after[1]), size
         )
         return operations_pb2.ListDecisionsResponse(
-            decisions=await converted(operation_convert.decision_message, page.decisions),
-            next_page_token=requests.make_page_token(page.next_after, []),
+            decisions=await converted(codec.decision_message, page.decisions),
+            next_page_token=make_page_token(page.next_after, []),
         )
 
     async def requeue_order(
         self, request: operations_pb2.RequeueOrderRequest, call: Call
     ) -> operations_pb2.RequeueOrderResponse:
         """Put a stale task back into the queue."""
-        task_id, reason = fields.key("task_id", request.task_id), operation_requests.reason(request)
+        task_id, reason = fields.key("task_id", request.task_id), codec.reason(request)
         done = accepted(await self._store.write(requeue, task_id, reason, _actor(call)))
-        return operations_pb2.RequeueOrderResponse(task=convert.task_message(done))
+        return operations_pb2.RequeueOrderResponse(task=task_message(done))
 
     async def withdraw_order(
         self, request: operations_pb2.WithdrawOrderRequest, call: Call
     ) -> operations_pb2.WithdrawOrderResponse:
         """Take a requeued task out of the queue again."""
-        task_id, reason = fields.key("task_id", request.task_id), operation_requests.reason(request)
+        task_id, reason = fields.key("task_id", request.task_id), codec.reason(request)
         done = accepted(await self._store.write(withdraw, task_id, reason, _actor(call)))
-        return operations_pb2.WithdrawOrderResponse(task=convert.task_message(done))
+        return operations_pb2.WithdrawOrderResponse(task=task_message(done))
 
     async def resolve_order(
         self, request: operations_pb2.ResolveOrderRequest, call: Call
     ) -> operations_pb2.ResolveOrderResponse:
         """Record what happened on the site, and end the task."""
-        told = operation_requests.resolution(request)
+        told = codec.resolution(request)
         done = accepted(await self._store.write(resolve, self._policy, told, _actor(call)))
-        return operations_pb2.ResolveOrderResponse(task=convert.task_message(done))
+        return operations_pb2.ResolveOrderResponse(task=task_message(done))
 
     async def expire_order(
         self, request: operations_pb2.ExpireOrderRequest, call: Call
     ) -> operations_pb2.ExpireOrderResponse:
         """End the lease of a worker that is known to be dead."""
-        task_id, reason = fields.key("task_id", request.task_id), operation_requests.reason(request)
+        task_id, reason = fields.key("task_id", request.task_id), codec.reason(request)
         done = accepted(await self._store.write(expire_now, task_id, reason, _actor(call)))
-        return operations_pb2.ExpireOrderResponse(task=convert.task_message(done))
+        return operations_pb2.ExpireOrderResponse(task=task_message(done))
 
     async def pause_dispatch(
         self, request: operations_pb2.PauseDispatchRequest, call: Call
     ) -> operations_pb2.PauseDispatchResponse:
         """Stop dispatch."""
-        site = operation_requests.site_or_all(request.site, self._policy.sites)
-        pauses = await self._store.write(pause, site, operation_requests.reason(request), _actor(call))
+        site = codec.site_or_all(request.site, self._policy.sites)
+        pauses = await self._store.write(pause, site, codec.reason(request), _actor(call))
         return operations_pb2.PauseDispatchResponse(pauses=_pauses(pauses))
 
     async def resume_dispatch(
@@ -108,8 +108,8 @@ class OperationsService(CallbackOperations):
         """Start dispatch again."""
         # A site that is configured no more may still be paused.
         paused = await self._store.read(paused_sites)
-        site = operation_requests.site_or_all(request.site, (*self._policy.sites, *paused))
-        pauses = await self._store.write(resume, site, operation_requests.reason(request), _actor(call))
+        site = codec.site_or_all(request.site, (*self._policy.sites, *paused))
+        pauses = await self._store.write(resume, site, codec.reason(request), _actor(call))
         return operations_pb2.ResumeDispatchResponse(pauses=_pauses(pauses))
 
     async def list_workers(
@@ -117,13 +117,13 @@ class OperationsService(CallbackOperations):
     ) -> operations_pb2.ListWorkersResponse:
         """Return the workers heard of."""
         workers = await self._store.read(workers_seen, self._policy)
-        return operations_pb2.ListWorkersResponse(workers=[convert.worker_message(worker) for worker in workers])
+        return operations_pb2.ListWorkersResponse(workers=[codec.worker_message(worker) for worker in workers])
 
     async def forget_worker(
         self, request: operations_pb2.ForgetWorkerRequest, call: Call
     ) -> operations_pb2.ForgetWorkerResponse:
         """Forget a worker that was retired on purpose."""
-        worker_id, reason = fields.key("worker_id", request.worker_id), operation_requests.reason(request)
+        worker_id, reason = fields.key("worker_id", request.worker_id), codec.reason(request)
         accepted(await self._store.write(forget_worker, worker_id, reason, _actor(call)))
         return operations_pb2.ForgetWorkerResponse()
 
@@ -131,37 +131,37 @@ class OperationsService(CallbackOperations):
         self, request: operations_pb2.ListEventsRequest, call: Call
     ) -> operations_pb2.ListEventsResponse:
         """Return one page of the history."""
-        wanted = operation_requests.history_filter(request)
+        wanted = codec.history_filter(request)
         filters = [wanted.subject or "", *wanted.kinds, wanted.since or "", wanted.until or ""]
-        below = requests.page_token(request.page_token, filters)
+        below = page_token(request.page_token, filters)
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_events, wanted, below, size)
         return operations_pb2.ListEventsResponse(
-            events=await converted(operation_convert.event_message, page.events),
-            next_page_token=requests.make_page_token(page.next_below, filters),
+            events=await converted(codec.event_message, page.events),
+            next_page_token=make_page_token(page.next_below, filters),
         )
 
     async def list_alerts(
         self, request: operations_pb2.ListAlertsRequest, call: Call
     ) -> operations_pb2.ListAlertsResponse:
         """Return one page of alerts."""
-        kind = operation_requests.alert_kind(request.kind)
+        kind = codec.alert_kind(request.kind)
         filters = [kind or "", "all" if request.include_cleared else "standing"]
-        below = requests.page_token(request.page_token, filters)
+        below = page_token(request.page_token, filters)
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_alerts, kind, request.include_cleared, below, size)
         return operations_pb2.ListAlertsResponse(
-            alerts=[operation_convert.alert_message(alert) for alert in page.alerts],
-            next_page_token=requests.make_page_token(page.next_below, filters),
+            alerts=[codec.alert_message(alert) for alert in page.alerts],
+            next_page_token=make_page_token(page.next_below, filters),
         )
 
     async def clear_alert(
         self, request: operations_pb2.ClearAlertRequest, call: Call
     ) -> operations_pb2.ClearAlertResponse:
         """Clear an alert that a person has dealt with."""
-        reason = operation_requests.reason(request)
+        reason = codec.reason(request)
         alert = accepted(await self._store.write(answer_alert, request.alert_id, reason, _actor(call)))
-        return operations_pb2.ClearAlertResponse(alert=operation_convert.alert_message(alert))
+        return operations_pb2.ClearAlertResponse(alert=codec.alert_message(alert))
 
     async def create_backup(
         self, request: operations_pb2.CreateBackupRequest, call: Call
@@ -171,7 +171,7 @@ class OperationsService(CallbackOperations):
         making = asyncio.create_task(self._back_up_on_record(_actor(call)))
         self._backups.add(making)
         making.add_done_callback(self._backups.discard)
-        return operation_convert.backup_message(accepted(await asyncio.shield(making)))
+        return codec.backup_message(accepted(await asyncio.shield(making)))
 
     async def _back_up_on_record(self, actor: Actor) -> BackupFacts | Refusal:
         made = await self._back_up()
@@ -188,4 +188,4 @@ def _actor(call: Call) -> Actor:
 
 
 def _pauses(pauses: tuple[Pause, ...]) -> list[operations_pb2.Pause]:
-    return [convert.pause_message(pause) for pause in pauses]
+    return [codec.pause_message(pause) for pause in pauses]

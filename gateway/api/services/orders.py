@@ -7,8 +7,8 @@ from ordergateway.v1 import orders_pb2
 
 from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
-from gateway.api.codec import messages as convert
-from gateway.api.codec import requests
+from gateway.api.codec import orders as codec
+from gateway.api.codec.primitives import make_page_token, page_token
 from gateway.api.offload import checked
 from gateway.api.submission import file_order
 from gateway.dispatch.notifier import Notifier
@@ -35,12 +35,12 @@ class OrderService:
         """File an intent."""
         wanted = await checked(
             len(request.intent_json),
-            lambda: requests.submission(request, self._policy, self._new_task_id, call.traceparent),
+            lambda: codec.submission(request, self._policy, self._new_task_id, call.traceparent),
         )
         done = await file_order(self._store, self._policy, wanted, Actor(call.identity.name))
         return orders_pb2.SubmitOrderResponse(
             task_id=done.task_id,
-            status=convert.task_status_to(done.status),
+            status=codec.task_status_to(done.status),
             created=done.created,
             intent_matches=done.intent_matches,
             differs=done.differs,
@@ -50,19 +50,19 @@ class OrderService:
         """Return one task."""
         task_id = fields.key("task_id", request.task_id)
         found = accepted(await self._store.read(get_task, task_id))
-        return orders_pb2.GetOrderResponse(task=convert.task_message(found))
+        return orders_pb2.GetOrderResponse(task=codec.task_message(found))
 
     async def list_orders(self, request: orders_pb2.ListOrdersRequest, call: Call) -> orders_pb2.ListOrdersResponse:
         """Return one page of tasks."""
-        status = requests.task_status("status", request.status)
+        status = codec.task_status("status", request.status)
         site = fields.site("site", request.site, self._policy.sites) if request.site else None
         filters = [status or "", site or ""]
-        below = requests.page_token(request.page_token, filters)
+        below = page_token(request.page_token, filters)
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_tasks, status, site, below, size)
         return orders_pb2.ListOrdersResponse(
-            tasks=await converted(convert.task_message, page.tasks),
-            next_page_token=requests.make_page_token(page.next_row, filters),
+            tasks=await converted(codec.task_message, page.tasks),
+            next_page_token=make_page_token(page.next_row, filters),
         )
 
     async def watch_order(
@@ -75,11 +75,11 @@ class OrderService:
                 if isinstance(change, Heartbeat):
                     yield orders_pb2.WatchOrderResponse(heartbeat=heartbeat())
                 else:
-                    yield orders_pb2.WatchOrderResponse(task=convert.task_message(change))
+                    yield orders_pb2.WatchOrderResponse(task=codec.task_message(change))
 
     async def cancel_order(self, request: orders_pb2.CancelOrderRequest, call: Call) -> orders_pb2.CancelOrderResponse:
         """Withdraw a task that was never leased."""
         task_id = fields.key("task_id", request.task_id)
         reason = fields.text("reason", request.reason, limit=fields.MAX_REASON_CHARACTERS, required=True)
         done = accepted(await self._store.write(cancel, task_id, reason, Actor(call.identity.name)))
-        return orders_pb2.CancelOrderResponse(task=convert.task_message(done))
+        return orders_pb2.CancelOrderResponse(task=codec.task_message(done))

@@ -8,8 +8,7 @@ from ordergateway.v1 import query_leases_pb2
 from gateway.account_queries.result import Observer, report_result
 from gateway.api.answers import accepted, heartbeat
 from gateway.api.call import Call
-from gateway.api.codec import query_messages as query_convert
-from gateway.api.codec import query_requests
+from gateway.api.codec import account_queries as codec
 from gateway.api.offload import checked
 from gateway.dispatch.query_leases import QueryDispatcher
 from gateway.dispatch.stream import Heartbeat
@@ -30,22 +29,20 @@ class QueryLeaseService:
         self, request: query_leases_pb2.LeaseQueriesRequest, call: Call
     ) -> AsyncIterator[query_leases_pb2.LeaseQueriesResponse]:
         """Wait for a query."""
-        wanted = query_requests.query_lease_request(request, self._policy)
-        wait = query_requests.query_wait(request, self._policy)
+        wanted = codec.query_lease_request(request, self._policy)
+        wait = codec.query_wait(request, self._policy)
         async with aclosing(self._dispatcher.stream(wanted, wait.total_seconds())) as events:
             async for event in events:
                 if isinstance(event, Heartbeat):
                     yield query_leases_pb2.LeaseQueriesResponse(heartbeat=heartbeat())
                 else:
-                    yield query_leases_pb2.LeaseQueriesResponse(lease=query_convert.query_lease_message(event))
+                    yield query_leases_pb2.LeaseQueriesResponse(lease=codec.query_lease_message(event))
 
     async def report_query_result(
         self, request: query_leases_pb2.ReportQueryResultRequest, call: Call
     ) -> query_leases_pb2.ReportQueryResultResponse:
         """Take the result of one attempt."""
         size = len(request.result_json)
-        told = await checked(size, lambda: query_requests.query_outcome(request, self._policy))
+        told = await checked(size, lambda: codec.query_outcome(request, self._policy))
         status = accepted(await self._store.write(report_result, self._policy, told, self._on_success))
-        return query_leases_pb2.ReportQueryResultResponse(
-            query_id=told.query_id, status=query_convert.query_status_to(status)
-        )
+        return query_leases_pb2.ReportQueryResultResponse(query_id=told.query_id, status=codec.query_status_to(status))

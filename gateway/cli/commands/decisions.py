@@ -11,13 +11,11 @@ from rich.text import Text
 from common.output import plain, print_line, say, width
 from common.tables import print_fields
 from common.wrapping import wrapped
-from gateway.api.codec.messages import order_state_to, task_status_to
 from gateway.cli.advice import advice
 from gateway.cli.client import connected
 from gateway.cli.commands.tasks import print_reports, task_fields
-from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument
-from gateway.cli.output import as_json, list_as_json, name_of, print_json, when, word
-from gateway.domain.states import OrderState, TaskStatus
+from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument, choice
+from gateway.cli.output import as_json, list_as_json, name_of, number_of, print_json, when, word
 
 
 class Outcome(StrEnum):
@@ -71,7 +69,10 @@ def resolve(
     task: TaskArgument,
     outcome: Annotated[Outcome, typer.Argument(metavar="OUTCOME", help="How it ended: succeeded or failed.")],
     reason: ReasonOption,
-    state: Annotated[OrderState | None, typer.Option("--state", help="The order's state as you saw it.")] = None,
+    state: Annotated[
+        str | None,
+        choice("--state", orders_pb2.OrderState, "The order's state as you saw it."),
+    ] = None,
     order_number: Annotated[
         str | None, typer.Option("--order-number", help="The site's order number as you saw it.")
     ] = None,
@@ -93,8 +94,8 @@ def resolve(
     request = operations_pb2.ResolveOrderRequest(
         task_id=task,
         reason=reason,
-        outcome=task_status_to(TaskStatus(outcome)),
-        state=order_state_to(state),
+        outcome=number_of(orders_pb2.TaskStatus, outcome),
+        state=number_of(orders_pb2.OrderState, state),
         site_order_id=order_number,
         although_impossible=although_impossible,
     )

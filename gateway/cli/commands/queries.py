@@ -1,6 +1,7 @@
 """`order-gateway queries`: have a worker look at the account on the site, and see what it found."""
 
 import json
+from enum import StrEnum
 from typing import Annotated
 
 import grpc
@@ -12,12 +13,18 @@ from common.output import say
 from common.tables import print_fields, print_table
 from gateway.cli.client import Client, connected
 from gateway.cli.exit_codes import EPILOG
-from gateway.cli.options import GatewayOption, JsonOption, LimitOption
-from gateway.cli.output import as_json, list_as_json, print_json, when, word
+from gateway.cli.options import GatewayOption, JsonOption, LimitOption, choice
+from gateway.cli.output import as_json, list_as_json, number_of, print_json, when, word
 from gateway.cli.query_result import print_result
-from gateway.domain.account_queries import QueryKind, QueryStatus
 
 queries = typer.Typer(help="Have the account looked at on the site, and see what was found.", no_args_is_help=True)
+
+
+class Kind(StrEnum):
+    """What is read on the site."""
+
+    ORDER_LIST = "order_list"
+    ORDER_DETAIL = "order_detail"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,18 +34,19 @@ def add_to(app: typer.Typer) -> None:
 
 @queries.command("list")
 def list_queries(
-    status: Annotated[QueryStatus | None, typer.Option("--status", help="Only in this status.")] = None,
-    kind: Annotated[QueryKind | None, typer.Option("--kind", help="Only of this kind.")] = None,
+    status: Annotated[
+        str | None,
+        choice("--status", account_queries_pb2.QueryStatus, "Only in this status."),
+    ] = None,
+    kind: Annotated[Kind | None, typer.Option("--kind", help="Only of this kind.")] = None,
     limit: LimitOption = 50,
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,
 ) -> None:
     """List account queries, the newest first."""
-    request = account_queries_pb2.ListQueriesRequest()
-    if status is not None:
-        request.status = account_queries_pb2.QueryStatus.Value(f"QUERY_STATUS_{status.name}")
-    if kind is not None:
-        request.kind = account_queries_pb2.QueryKind.Value(f"QUERY_KIND_{kind.name}")
+    request = account_queries_pb2.ListQueriesRequest(
+        status=number_of(account_queries_pb2.QueryStatus, status), kind=number_of(account_queries_pb2.QueryKind, kind)
+    )
     with connected(gateway) as client:
         found = client.pages(client.queries.ListQueries, request, "queries", limit)
     if as_json_:
@@ -66,7 +74,7 @@ def list_queries(
 
 @queries.command()
 def submit(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    kind: Annotated[QueryKind, typer.Argument(metavar="KIND", help="What to read: order_list or order_detail.")],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to read: order_list or order_detail.")],
     task: Annotated[
         str, typer.Option("--task", help="Look for this task: its site, its order number, back to when it was filed.")
     ] = "",
@@ -96,13 +104,13 @@ def submit(  # noqa: PLR0913, PLR0917 - each is an option of the command
         if task:
             found_task = client.call(client.orders.GetOrder, orders_pb2.GetOrderRequest(task_id=task)).task
             site = site or found_task.site
-            if kind is QueryKind.ORDER_DETAIL:
+            if kind is Kind.ORDER_DETAIL:
                 order_number = order_number or _number_of(found_task)
             else:
                 since = since or found_task.created_at.ToJsonString()
         request = account_queries_pb2.SubmitQueryRequest(
             site=site,
-            kind=account_queries_pb2.QueryKind.Value(f"QUERY_KIND_{kind.name}"),
+            kind=number_of(account_queries_pb2.QueryKind, kind),
             params_json=json.dumps(_params(kind, order_number, since, max_pages)),
         )
         filed = client.call(client.queries.SubmitQuery, request)
@@ -133,17 +141,15 @@ def _show(query_id: str) -> str:
     return f"`order-gateway queries show {query_id}`"
 
 
-def _params(
-    kind: QueryKind, order_number: str | None, since: str | None, max_pages: int | None
-) -> dict[str, str | int]:
+def _params(kind: Kind, order_number: str | None, since: str | None, max_pages: int | None) -> dict[str, str | int]:
     """What the contract takes for this kind. Raises CommandError for what belongs to the other one."""
     of_list = {"since": since, "max_pages": max_pages}
     of_detail = {"order_number": order_number}
-    wanted, other = (of_list, of_detail) if kind is QueryKind.ORDER_LIST else (of_detail, of_list)
+    wanted, other = (of_list, of_detail) if kind is Kind.ORDER_LIST else (of_detail, of_list)
     if any(value is not None for value in other.values()):
         names = " and ".join(f"--{name.replace('_', '-')}" for name in other)
         raise CommandError(f"{names}: not for {kind}", Exit.USAGE)
-    if kind is QueryKind.ORDER_DETAIL and not order_number:
+    if kind is Kind.ORDER_DETAIL and not order_number:
         raise CommandError(
             "--order-number: is required for order_detail (a task whose number nobody told has none)", Exit.USAGE
         )

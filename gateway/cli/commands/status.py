@@ -13,9 +13,8 @@ from common.output import say
 from common.tables import print_fields, print_table
 from gateway.cli.client import Client, connected
 from gateway.cli.exit_codes import EPILOG
-from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption
-from gateway.cli.output import as_json, list_as_json, name_of, print_json, span, when, word
-from gateway.domain.models import AlertKind
+from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, choice
+from gateway.cli.output import as_json, list_as_json, name_of, number_of, print_json, span, when, word
 
 alerts = typer.Typer(help="See what a person should look at, and say what was dealt with.")
 
@@ -63,7 +62,7 @@ _SHOWN_APART: Final = (
 )
 """Problems that have lines of their own, which say more."""
 
-KindOption = Annotated[AlertKind | None, typer.Option("--kind", help="Only of this kind.")]
+KindOption = Annotated[str | None, choice("--kind", operations_pb2.AlertKind, "Only of this kind.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -140,9 +139,9 @@ def list_alerts(
     """Show the alerts that stand, the newest first."""
     if context.invoked_subcommand is not None:
         return
-    request = operations_pb2.ListAlertsRequest(include_cleared=cleared_too)
-    if kind is not None:
-        request.kind = operations_pb2.AlertKind.Value(f"ALERT_KIND_{kind.name}")
+    request = operations_pb2.ListAlertsRequest(
+        include_cleared=cleared_too, kind=number_of(operations_pb2.AlertKind, kind)
+    )
     with connected(gateway) as client:
         found = client.pages(client.operations.ListAlerts, request, "alerts", limit)
     if as_json_:

@@ -9,17 +9,24 @@ from rich.text import Text
 
 from common.output import print_line
 from common.tables import print_fields, print_table
-from gateway.api.codec.messages import task_status_to
 from gateway.cli.client import Client, connected
 from gateway.cli.commands.status import event_rows
 from gateway.cli.exit_codes import EPILOG
-from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption, TaskArgument
-from gateway.cli.output import as_json, list_as_json, name_of, print_json, print_json_line, when, word
-from gateway.domain.states import TaskStatus
+from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption, TaskArgument, choice
+from gateway.cli.output import (
+    as_json,
+    list_as_json,
+    name_of,
+    number_of,
+    print_json,
+    print_json_line,
+    when,
+    word,
+)
 
 tasks = typer.Typer(help="Look at tasks.", no_args_is_help=True)
 
-StatusOption = Annotated[TaskStatus | None, typer.Option("--status", help="Only in this status.")]
+StatusOption = Annotated[str | None, choice("--status", orders_pb2.TaskStatus, "Only in this status.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,7 +43,7 @@ def list_tasks(
     as_json_: JsonOption = False,
 ) -> None:
     """List tasks, the newest first."""
-    request = orders_pb2.ListOrdersRequest(site=site, status=task_status_to(status))
+    request = orders_pb2.ListOrdersRequest(site=site, status=number_of(orders_pb2.TaskStatus, status))
     with connected(gateway) as client:
         found = client.pages(client.orders.ListOrders, request, "tasks", limit)
     if as_json_:

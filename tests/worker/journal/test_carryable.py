@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ordergateway.v1 import order_leases_pb2 as pb
 
-from gateway.api.codec import requests
+from gateway.api.codec import leases
 from tests.worker.conftest import Bench
 from tests.worker.journal.test_journal import lease
 from tests.worker.virtual import CountedEntropy, ManualClock
@@ -65,7 +65,7 @@ async def told(folder: Path, **facts: Any) -> Report:
 
 def taken_by_a_gateway(report: Report) -> Any:
     """What the gateway's own check makes of a report's bytes; raises RefusedError where it takes it not."""
-    return requests.report(pb.ReportOrderRequest.FromString(report_to_wire(report, "worker-1").SerializeToString()))
+    return leases.report(pb.ReportOrderRequest.FromString(report_to_wire(report, "worker-1").SerializeToString()))
 
 
 async def test_what_a_report_can_carry_it_carries(tmp_path: Path) -> None:
@@ -132,4 +132,4 @@ async def test_an_order_whose_number_is_none_is_told_as_ordered_all_the_same(
     assert ascii(number)[:100] in end.detail
     assert await bench.ordered() == 1
     for report in bench.gateway.reports("po-1"):
-        requests.report(report)
+        leases.report(report)

@@ -1,6 +1,6 @@
-"""From the contract's messages of account queries to checked requests, the same for gRPC and Connect.
+"""Account queries and their leases between the contract's messages and the domain's values.
 
-Each function raises RefusedError INVALID_FIELD with the field's path and the limit.
+What reads a request raises RefusedError INVALID_FIELD with the field's path and the limit.
 """
 
 from collections.abc import Callable
@@ -9,12 +9,14 @@ from typing import Final
 
 from ordergateway.v1 import account_queries_pb2, query_leases_pb2
 
-from gateway.api.codec.query_messages import query_kind_from, query_status_from
-from gateway.api.codec.requests import timedelta_of
+from gateway.api.codec.primitives import duration, timedelta_of, timestamp
 from gateway.domain import fields
 from gateway.domain.account_queries import (
+    Query,
+    QueryDetail,
     QueryError,
     QueryKind,
+    QueryLease,
     QueryLeaseRequest,
     QueryOutcome,
     QueryPolicy,
@@ -28,6 +30,35 @@ MAX_HELD: Final = 64
 MAX_MESSAGE_CHARACTERS: Final = 4_000
 
 _DEFAULT_WAIT: Final = timedelta(seconds=30)
+_STATUS = {status: account_queries_pb2.QueryStatus.Value(f"QUERY_STATUS_{status.name}") for status in QueryStatus}
+_KIND = {kind: account_queries_pb2.QueryKind.Value(f"QUERY_KIND_{kind.name}") for kind in QueryKind}
+_STATUS_BACK = {number: status for status, number in _STATUS.items()}
+_KIND_BACK = {number: kind for kind, number in _KIND.items()}
+
+
+def query_status_to(status: QueryStatus | None) -> account_queries_pb2.QueryStatus.ValueType:
+    """Write a query status; None is UNSPECIFIED."""
+    return account_queries_pb2.QUERY_STATUS_UNSPECIFIED if status is None else _STATUS[status]
+
+
+def query_status(field: str, number: int) -> QueryStatus | None:
+    """Check a query status; UNSPECIFIED is None."""
+    if number == 0:
+        return None
+    found = _STATUS_BACK.get(account_queries_pb2.QueryStatus.ValueType(number))
+    if found is None:
+        raise invalid(field, f"is {number}, which is no status")
+    return found
+
+
+def query_kind(field: str, number: int) -> QueryKind | None:
+    """Check a query kind; UNSPECIFIED is None."""
+    if number == 0:
+        return None
+    found = _KIND_BACK.get(account_queries_pb2.QueryKind.ValueType(number))
+    if found is None:
+        raise invalid(field, f"is {number}, which is no kind: order_list or order_detail")
+    return found
 
 
 def query_submission(
@@ -95,17 +126,43 @@ def query_error(field: str, code: int, message: str) -> QueryError:
     return QueryError(code, fields.text(f"{field}.message", message, limit=MAX_MESSAGE_CHARACTERS, required=True))
 
 
-def query_status(field: str, number: int) -> QueryStatus | None:
-    """Check a query status; UNSPECIFIED is None."""
-    try:
-        return query_status_from(number)
-    except KeyError:
-        raise invalid(field, f"is {number}, which is no status") from None
+def query_message(query: Query, result_json: str | None = None) -> account_queries_pb2.Query:
+    """Write a query; lists leave the result out."""
+    return account_queries_pb2.Query(
+        query_id=query.query_id,
+        site=query.site,
+        kind=_KIND[query.kind],
+        params_json=query.params_json,
+        status=_STATUS[query.status],
+        lease_owner=query.lease_owner,
+        lease_expires_at=timestamp(query.lease_expires_at),
+        attempts=query.attempts,
+        created_at=timestamp(query.created_at),
+        updated_at=timestamp(query.updated_at),
+        completed_at=timestamp(query.completed_at),
+        result_json=result_json,
+        error=None if query.error is None else _error(query.error),
+    )
 
 
-def query_kind(field: str, number: int) -> QueryKind | None:
-    """Check a query kind; UNSPECIFIED is None."""
-    try:
-        return query_kind_from(number)
-    except KeyError:
-        raise invalid(field, f"is {number}, which is no kind: order_list or order_detail") from None
+def query_detail_message(detail: QueryDetail) -> account_queries_pb2.Query:
+    """Write a query with its result."""
+    return query_message(detail.query, detail.result_json)
+
+
+def query_lease_message(lease: QueryLease) -> query_leases_pb2.QueryLease:
+    """Write a query lease."""
+    return query_leases_pb2.QueryLease(
+        query_id=lease.query_id,
+        site=lease.site,
+        kind=_KIND[lease.kind],
+        params_json=lease.params_json,
+        lease_expires_at=timestamp(lease.lease_expires_at),
+        attempt=lease.attempt,
+        lease_ttl=duration(lease.lives_for),
+        traceparent=lease.traceparent,
+    )
+
+
+def _error(error: QueryError) -> account_queries_pb2.QueryError:
+    return account_queries_pb2.QueryError(code=error.code, message=error.message)

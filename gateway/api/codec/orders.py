@@ -1,0 +1,100 @@
+"""Orders and their reports between the contract's messages and the domain's values.
+
+What reads a request raises RefusedError INVALID_FIELD with the field's path and the limit.
+"""
+
+from collections.abc import Callable
+
+from ordergateway.v1 import orders_pb2
+
+from gateway.api.codec.primitives import timestamp
+from gateway.domain import fields
+from gateway.domain.models import Policy, Report, Submission, TaskDetail
+from gateway.domain.refusals import invalid
+from gateway.domain.states import OrderState, Placement, TaskStatus
+
+_TASK_STATUS = {status: orders_pb2.TaskStatus.Value(f"TASK_STATUS_{status.name}") for status in TaskStatus}
+_ORDER_STATE = {state: orders_pb2.OrderState.Value(f"ORDER_STATE_{state.name}") for state in OrderState}
+_PLACEMENT = {placement: orders_pb2.Placement.Value(f"PLACEMENT_{placement.name}") for placement in Placement}
+_TASK_STATUS_BACK = {number: status for status, number in _TASK_STATUS.items()}
+_ORDER_STATE_BACK = {number: state for state, number in _ORDER_STATE.items()}
+
+
+def task_status_to(status: TaskStatus | None) -> orders_pb2.TaskStatus.ValueType:
+    """Write a task status; None is UNSPECIFIED."""
+    return orders_pb2.TASK_STATUS_UNSPECIFIED if status is None else _TASK_STATUS[status]
+
+
+def task_status(field: str, number: int) -> TaskStatus | None:
+    """Check a task status; UNSPECIFIED is None."""
+    if number == 0:
+        return None
+    found = _TASK_STATUS_BACK.get(orders_pb2.TaskStatus.ValueType(number))
+    if found is None:
+        raise invalid(field, f"is {number}, which is no status")
+    return found
+
+
+def order_state_to(state: OrderState | None) -> orders_pb2.OrderState.ValueType:
+    """Write an order state; None is UNSPECIFIED."""
+    return orders_pb2.ORDER_STATE_UNSPECIFIED if state is None else _ORDER_STATE[state]
+
+
+def order_state(field: str, number: int) -> OrderState | None:
+    """Check an order state; UNSPECIFIED is None."""
+    if number == 0:
+        return None
+    found = _ORDER_STATE_BACK.get(orders_pb2.OrderState.ValueType(number))
+    if found is None:
+        raise invalid(field, f"is {number}, which is no order state")
+    return found
+
+
+def submission(
+    request: orders_pb2.SubmitOrderRequest, policy: Policy, new_task_id: Callable[[], str], traceparent: str
+) -> Submission:
+    """Check a request to file a task; `new_task_id` makes one where the upstream sent none."""
+    return Submission(
+        task_id=fields.new_key("task_id", request.task_id) if request.task_id else new_task_id(),
+        site=fields.site("site", request.site, policy.sites),
+        intent_json=fields.json_object("intent_json", request.intent_json, max_bytes=policy.max_intent_bytes),
+        callback_url=fields.callback_url(
+            "callback_url", request.callback_url if request.HasField("callback_url") else None
+        ),
+        traceparent=traceparent,
+    )
+
+
+def task_message(detail: TaskDetail) -> orders_pb2.Task:
+    """Write a task with its reports."""
+    task = detail.task
+    return orders_pb2.Task(
+        task_id=task.task_id,
+        site=task.site,
+        intent_json=task.intent_json,
+        callback_url=task.callback_url,
+        status=task_status_to(task.status),
+        lease_owner=task.lease_owner,
+        lease_expires_at=timestamp(task.lease_expires_at),
+        lease_count=task.lease_count,
+        created_at=timestamp(task.created_at),
+        updated_at=timestamp(task.updated_at),
+        latest_state=order_state_to(task.latest_state),
+        reports=[report_message(report) for report in detail.reports],
+        submit_permitted_at=timestamp(task.submit_permitted_at),
+        placement=_PLACEMENT[task.placement],
+    )
+
+
+def report_message(report: Report) -> orders_pb2.Report:
+    """Write one row of the mirror."""
+    return orders_pb2.Report(
+        state=order_state_to(report.state),
+        payable_yen=report.payable_yen,
+        pay_deadline=timestamp(report.pay_deadline),
+        site_order_id=report.site_order_id,
+        evidence_ref=report.evidence_ref,
+        detail=report.detail,
+        error_code=report.error_code,
+        reported_at=timestamp(report.reported_at),
+    )
