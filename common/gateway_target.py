@@ -3,9 +3,14 @@
 from typing import Final
 from urllib.parse import urlsplit
 
-from common.settings import is_loopback
+from common.settings import PREFIX, is_loopback
 
 DEFAULT_GRPC_PORT: Final = 31110
+
+FORMER_NAME: Final = f"The former name of {PREFIX}ORDER_GATEWAY_URL, still read where that is not set."
+RENAME: Final = (
+    f"{PREFIX}GATEWAY_URL is the former name of {PREFIX}ORDER_GATEWAY_URL: rename it, the value stays the same"
+)
 _TLS: Final = {"grpc": False, "http": False, "grpcs": True, "https": True}
 
 

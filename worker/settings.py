@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from common.gateway_target import DEFAULT_GRPC_PORT, GatewayTarget
+from common.gateway_target import DEFAULT_GRPC_PORT, FORMER_NAME, RENAME, GatewayTarget
 from common.logs import LogFormat
 from common.settings import PREFIX, load
 from common.tokens import split_token
@@ -68,9 +68,10 @@ class WorkerSettings(BaseSettings):
     order_gateway_url: str = Field(
         "",
         description="The gateway's gRPC address, grpc://host:port or grpcs://host:port (TLS); http:// and https:// are "
-        f"taken as the same, the default port is {DEFAULT_GRPC_PORT}. Empty: the worker's loops do not start, the "
-        "local commands still work.",
+        f"taken as the same, the default port is {DEFAULT_GRPC_PORT}. Empty: the worker's loops do not start, its "
+        "local commands still work, and those of order-gateway look on this machine, at RAKUTEN_GATEWAY_GRPC_PORT.",
     )
+    gateway_url: str = Field("", description=FORMER_NAME)
     worker_id: str = Field(
         default_factory=host_as_worker_id,
         description="This worker's name, 1 to 128 of A-Z a-z 0-9 . _ -, first a letter or digit. Default: host name.",
@@ -159,7 +160,7 @@ class WorkerSettings(BaseSettings):
             raise ValueError("must be 1 to 128 of A-Z a-z 0-9 . _ -, first a letter or digit")
         return value
 
-    @field_validator("order_gateway_url")
+    @field_validator("order_gateway_url", "gateway_url")
     @classmethod
     def _check_gateway_url(cls, value: str) -> str:
         if value:
@@ -227,7 +228,8 @@ class WorkerSettings(BaseSettings):
     @cached_property
     def gateway(self) -> GatewayTarget | None:
         """Where the gateway is; None where none is set."""
-        return GatewayTarget(self.order_gateway_url) if self.order_gateway_url else None
+        url = self.order_gateway_url or self.gateway_url
+        return GatewayTarget(url) if url else None
 
     @property
     def token(self) -> SecretStr | None:
@@ -246,7 +248,7 @@ class WorkerSettings(BaseSettings):
             for field in ("worker_token", "api_token", "scraper_token")
             if (token := getattr(self, field)) is not None and is_weak(token.get_secret_value())
         ]
-        return [*weak, *self._odd_times()]
+        return [*([RENAME] if self.gateway_url else []), *weak, *self._odd_times()]
 
 
 def load_settings(**overrides: object) -> WorkerSettings:

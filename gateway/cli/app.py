@@ -17,8 +17,8 @@ app = typer.Typer(
     name="order-gateway",
     cls=Program,
     help="A lease queue for purchases that must never happen twice, and a mirror of their states.\n\n"
-    "`serve` runs the gateway. The other commands talk to a running one: --gateway or RAKUTEN_GATEWAY_URL says where, "
-    "RAKUTEN_OPERATOR_TOKEN (or RAKUTEN_API_TOKEN) lets them in. Start with `order-gateway decisions`.",
+    "`serve` runs the gateway. The other commands talk to a running one: --gateway or RAKUTEN_ORDER_GATEWAY_URL says "
+    "where, RAKUTEN_OPERATOR_TOKEN (or RAKUTEN_API_TOKEN) lets them in. Start with `order-gateway decisions`.",
     epilog=EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import grpc
+import typer
 from google.protobuf.message import DecodeError, Message
 from google.rpc.status_pb2 import Status
 from ordergateway.v1 import errors_pb2
@@ -87,6 +88,8 @@ def connected(url: str | None) -> Iterator[Client]:
         channel = _channel(target, settings)
     except SettingsError as error:
         raise CommandError(str(error), Exit.USAGE) from None
+    for line in settings.unusual():
+        typer.echo(f"order-gateway: warning: {line}", err=True)
     with channel:
         client = Client(channel, settings.token)
         try:

@@ -45,7 +45,9 @@ def _why_closed(target: GatewayTarget) -> str:
             "(RAKUTEN_OPERATOR_TLS_CERT and RAKUTEN_OPERATOR_TLS_KEY)?"
         )
     if _speaks_tls(target):
-        return f"TLS is on at {target.address}: write grpcs:// instead of grpc:// (--gateway or RAKUTEN_GATEWAY_URL)"
+        return (
+            f"TLS is on at {target.address}: write grpcs:// instead of grpc:// (--gateway or RAKUTEN_ORDER_GATEWAY_URL)"
+        )
     return f"{target.address} ended the connection; is it the gateway? {_GRPC_PORT}"
 
 

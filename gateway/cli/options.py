@@ -9,7 +9,7 @@ from gateway.cli.output import name_of
 GatewayOption = Annotated[
     str | None,
     typer.Option(
-        "--gateway", metavar="URL", help="grpc://host:port or grpcs://host:port; default RAKUTEN_GATEWAY_URL."
+        "--gateway", metavar="URL", help="grpc://host:port or grpcs://host:port; default RAKUTEN_ORDER_GATEWAY_URL."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from common.gateway_target import DEFAULT_GRPC_PORT, GatewayTarget
+from common.gateway_target import DEFAULT_GRPC_PORT, FORMER_NAME, RENAME, GatewayTarget
 from common.settings import PREFIX, Port, SettingsError, load
 from common.tokens import split_token
 
@@ -28,11 +28,12 @@ class CommandSettings(BaseSettings):
         env_prefix=PREFIX, env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True
     )
 
-    gateway_url: str = Field(
+    order_gateway_url: str = Field(
         "",
         description="Where the commands find the gateway: grpc://host:port or grpcs://host:port (TLS). Default: this "
         "machine at RAKUTEN_GATEWAY_GRPC_PORT.",
     )
+    gateway_url: str = Field("", description=FORMER_NAME)
     gateway_grpc_port: Port = Field(DEFAULT_GRPC_PORT, description="Port for gRPC; 0 takes a free one, told at start.")
     operator_token: Token = Field(None, description="Tokens for operators; the commands show the first one.")
     api_token: Token = Field(None, description="Tokens for every role; shown where no operator token is set.")
@@ -56,13 +57,17 @@ class CommandSettings(BaseSettings):
         shown = self.operator_token or self.api_token
         return None if shown is None else shown.get_secret_value()
 
+    def unusual(self) -> list[str]:
+        """Return a sentence for each value that works but should be put otherwise."""
+        return [RENAME] if self.gateway_url else []
+
     def target(self, url: str | None) -> GatewayTarget:
         """Return where to go; `url` comes before the settings. Raises SettingsError."""
-        wanted = url or self.gateway_url or f"grpc://127.0.0.1:{self.gateway_grpc_port}"
+        wanted = url or self.order_gateway_url or self.gateway_url or f"grpc://127.0.0.1:{self.gateway_grpc_port}"
         try:
             target = GatewayTarget(wanted)
         except ValueError as error:
-            raise SettingsError(f"{PREFIX}GATEWAY_URL: {error}") from None
+            raise SettingsError(f"{PREFIX}ORDER_GATEWAY_URL: {error}") from None
         if self.token and not target.tls and not target.is_loopback:
             raise SettingsError(f"the token would travel in plain text to {target.host}; use grpcs://")
         return target

@@ -36,7 +36,7 @@ class Operator:
         environment = {key: value for key, value in os.environ.items() if not key.upper().startswith("RAKUTEN_")}
         environment |= self.parts.worker_settings() | {
             "PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}",
-            "RAKUTEN_GATEWAY_URL": f"grpc://{self.parts.target}",
+            "RAKUTEN_ORDER_GATEWAY_URL": f"grpc://{self.parts.target}",
             "RAKUTEN_API_TOKEN": TOKEN,
             "RAKUTEN_SITES": "rakuten,sandbox",
         }

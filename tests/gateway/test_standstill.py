@@ -53,7 +53,7 @@ async def test_a_database_that_cannot_grow_is_told_everywhere(tmp_path: Path) ->
         assert health.status == operations_pb2.HEALTH_STATUS_DEGRADED
         assert [problem.kind for problem in health.problems] == [operations_pb2.HEALTH_PROBLEM_KIND_STORE_NOT_WRITABLE]
         assert 'ordergateway_problem{kind="store_not_writable"} 1.0' in (await client.get("/metrics")).text
-        commands = Commands({"RAKUTEN_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}"})
+        commands = Commands({"RAKUTEN_ORDER_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}"})
         shown = (await commands.ok("health")).out
         assert "degraded" in shown
         assert "takes no writes" in shown

@@ -112,6 +112,16 @@ def test_a_token_is_not_sent_in_plain_text_to_another_host(monkeypatch: pytest.M
         load(monkeypatch, SCRAPER_BASE_URL="http://scraper.example:31107")
 
 
+def test_the_former_name_of_the_gateway_s_address_still_works_and_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load(monkeypatch, GATEWAY_URL="grpc://127.0.0.1:1")
+    assert settings.gateway is not None
+    assert settings.gateway.address == "127.0.0.1:1"
+    assert any("RAKUTEN_ORDER_GATEWAY_URL: rename it" in line for line in settings.unusual())
+    settings = load(monkeypatch, ORDER_GATEWAY_URL="grpc://127.0.0.1:2")
+    assert settings.gateway is not None
+    assert settings.gateway.address == "127.0.0.1:2"
+
+
 def test_the_name_of_a_token_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     token = load(monkeypatch, WORKER_TOKEN="w1=s3cret-of-16-chars==,next").token
     assert token is not None

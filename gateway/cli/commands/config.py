@@ -36,10 +36,11 @@ def config(as_json_: JsonOption = False) -> None:
     try:
         settings = load_settings()
         certificates_of(settings)
-        shown = dict(_settings(load_command_settings())) | dict(_settings(settings))
+        commands = load_command_settings()
+        shown = dict(_settings(commands)) | dict(_settings(settings))
     except SettingsError as error:
         raise CommandError(str(error), Exit.USAGE) from error
-    for line in (*unknown_settings(), *settings.unusual()):
+    for line in (*unknown_settings(), *commands.unusual(), *settings.unusual()):
         typer.echo(escape_controls(f"order-gateway: warning: {line}"), err=True)
     if as_json_:
         print_json({name: {"value": value, "from": source} for name, (value, source) in shown.items()})

@@ -16,7 +16,7 @@ def commands(gateway: RunningGateway, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(folder)
     return Commands(
         {
-            "RAKUTEN_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}",
+            "RAKUTEN_ORDER_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}",
             "RAKUTEN_GATEWAY_DB_PATH": str(tmp_path / "stopped" / "gateway.db"),
             "RAKUTEN_BACKUP_DIR": str(tmp_path / "backups"),
         }

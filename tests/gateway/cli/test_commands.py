@@ -294,7 +294,7 @@ async def test_a_token_opens_and_none_or_a_wrong_one_does_not(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     tokens = {"operator_token": "op-secret", "worker_token": "worker-secret"}
     async with running_gateway(tmp_path, token="op-secret", **tokens) as gateway:
-        url = {"RAKUTEN_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}"}
+        url = {"RAKUTEN_ORDER_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}"}
         without = await Commands(url).run("decisions")
         assert without.code == Exit.DENIED
         assert "set RAKUTEN_OPERATOR_TOKEN" in without.err
@@ -311,11 +311,24 @@ async def test_a_token_opens_and_none_or_a_wrong_one_does_not(tmp_path: Path, mo
         assert "plain text" in plain.err
 
 
+async def test_the_former_name_of_the_address_still_works_and_warns(
+    gateway: RunningGateway, commands: Commands
+) -> None:
+    former = {"RAKUTEN_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}"}
+    ran = await Commands(former).ok("decisions")
+    assert "warning: RAKUTEN_GATEWAY_URL is the former name of RAKUTEN_ORDER_GATEWAY_URL: rename it" in ran.err
+    both = await Commands(former | commands.environment | {"RAKUTEN_GATEWAY_URL": "grpc://127.0.0.1:1"}).ok("decisions")
+    assert both.out == ran.out
+    assert not (await commands.ok("decisions")).err
+
+
 async def test_a_named_token_shows_in_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     named = "alice=s3cret-of-16-chars"
     async with running_gateway(tmp_path, operator_token=named) as gateway:
-        alice = Commands({"RAKUTEN_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}", "RAKUTEN_OPERATOR_TOKEN": named})
+        alice = Commands(
+            {"RAKUTEN_ORDER_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}", "RAKUTEN_OPERATOR_TOKEN": named}
+        )
         await alice.ok("pause", *WHY)
         (event,) = (await alice.ok("events", "--kind", "pause", "--json")).json["events"]
         assert event["actor"] == "alice"

@@ -13,7 +13,7 @@ from tests.gateway.support.in_process import RunningGateway, running_gateway
 
 async def told(url: str, **settings: str) -> str:
     """What `health` says of that address."""
-    ran = await Commands({"RAKUTEN_GATEWAY_URL": url, **settings}).run("health")
+    ran = await Commands({"RAKUTEN_ORDER_GATEWAY_URL": url, **settings}).run("health")
     assert ran.code == Exit.UNREACHABLE, ran
     assert ran.err.count("\n") == 1
     return ran.err
