@@ -20,7 +20,7 @@ from worker.evidence.store import DiskSpace
 from worker.gateway.client import GatewayClient, open_channel
 from worker.orders.loop import OrderLoop
 from worker.orders.monitor import Monitor, MonitorPolicy
-from worker.orders.run import NoScreenshots, Parts, Policy, Screenshots
+from worker.orders.parts import NoScreenshots, Parts, Policy, Screenshots
 from worker.settings import WorkerSettings
 from worker.sites.port import Site, sites_that_can_read_orders
 from worker.sites.registry import build_sites

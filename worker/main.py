@@ -22,7 +22,7 @@ from worker.evidence.store import EvidenceStore
 from worker.failpoints import Checkpoint, no_failpoint
 from worker.gateway.outbox import Outbox
 from worker.journal.journal import Journal
-from worker.orders.run import OnEvent, Parts, ignore_event
+from worker.orders.parts import OnEvent, Parts, ignore_event
 from worker.settings import WorkerSettings
 from worker.sites.port import Site, sites_that_can_order
 from worker.telemetry.metrics import MetricsFile

@@ -18,7 +18,7 @@ import gateway.dispatch.dispatcher
 import gateway.store.sqlite.engine
 import worker.gateway.outbox
 import worker.orders.loop
-import worker.orders.submit
+import worker.orders.permit
 from gateway.store.sqlite.engine import open_database
 from tests.simulation.auditor import Auditor
 from tests.simulation.books import Books
@@ -81,8 +81,8 @@ def _pace() -> Iterator[None]:
             (worker.orders.loop, "MOST_DELAY", 2.0),
             (worker.orders.loop, "DISK_DELAY", 10.0),
             (worker.gateway.outbox, "MOST_DELAY", 10.0),
-            (worker.orders.submit, "PERMIT_CALL", 5.0),
-            (worker.orders.submit, "PERMIT_PATIENCE", 8.0),
+            (worker.orders.permit, "PERMIT_CALL", 5.0),
+            (worker.orders.permit, "PERMIT_PATIENCE", 8.0),
         ):
             stack.enter_context(patch.object(module, name, seconds))
         yield

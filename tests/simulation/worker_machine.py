@@ -26,7 +26,7 @@ from worker.gateway.outbox import Outbox
 from worker.journal.journal import Journal
 from worker.orders.loop import OrderLoop
 from worker.orders.monitor import Monitor, MonitorPolicy
-from worker.orders.run import NoScreenshots, Parts, Policy, WorkerEvent
+from worker.orders.parts import NoScreenshots, Parts, Policy, WorkerEvent
 from worker.sites.scraper import NoScraper
 
 POLICY = Policy(

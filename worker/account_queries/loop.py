@@ -19,6 +19,7 @@ from worker.gateway.backoff import Backoff
 from worker.gateway.bounds import LEASE_TTL, TURN
 from worker.gateway.port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreachable
 from worker.gateway.wire import to_seconds
+from worker.racing import race
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -158,15 +159,8 @@ class QueryLoop:
 
     async def _unless_stopped(self, waiting: Coroutine[Any, Any, T]) -> T | None:
         """What `waiting` brings; None if the stop came first. A lease on its way then runs out."""
-        work = asyncio.ensure_future(waiting)
-        stop = asyncio.ensure_future(self._stopping.wait())
-        try:
-            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
-            return work.result() if work.done() else None
-        finally:
-            for task in (work, stop):
-                task.cancel()
-            await asyncio.gather(work, stop, return_exceptions=True)
+        done = await race(waiting, self._stopping.wait())
+        return None if done is None else done.result()
 
     async def _wait_after(self, words: str, error: Exception, delay: float) -> None:
         log.warning("queries: %s, trying again in %.1f s: %s", words, delay, error)

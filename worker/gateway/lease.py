@@ -18,6 +18,7 @@ from worker.gateway.backoff import Backoff
 from worker.gateway.bounds import ACKNOWLEDGE_WITHIN, BETWEEN_RENEWALS, LEASE_AGE, LEASE_TTL, Bounds
 from worker.gateway.port import OrderLeases, Refused, Unreachable
 from worker.gateway.wire import to_seconds
+from worker.racing import race
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -187,23 +188,15 @@ class LeaseGuard:
         except (LeaseLostError, WorkerStoppingError):
             step.close()
             raise
-        work = asyncio.ensure_future(step)
-        lost = asyncio.ensure_future(self._lost.wait())
-        stop = asyncio.ensure_future(self._stopping.wait())
-        try:
-            reasons = {lost} if despite_stop else {lost, stop}
-            await asyncio.wait({work, *reasons}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                return work.result()
-            if self._lost.is_set():
-                self.ensure()
-            if self._stopping.is_set() and not despite_stop:
-                raise WorkerStoppingError
-            raise StepTimeoutError(f"the step took longer than {seconds} s")
-        finally:
-            for task in (work, lost, stop):
-                task.cancel()
-            await asyncio.gather(work, lost, stop, return_exceptions=True)
+        reasons = (self._lost.wait(),) if despite_stop else (self._lost.wait(), self._stopping.wait())
+        done = await race(step, *reasons, seconds=seconds)
+        if done is not None:
+            return done.result()
+        if self._lost.is_set():
+            self.ensure()
+        if self._stopping.is_set() and not despite_stop:
+            raise WorkerStoppingError
+        raise StepTimeoutError(f"the step took longer than {seconds} s")
 
     async def wait(self, seconds: float) -> None:
         """Sleeps while the lease lives. Raises LeaseLostError or WorkerStoppingError."""

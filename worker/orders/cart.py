@@ -1,73 +1,83 @@
 """Cart, confirmation and amount guard: everything before the click, none of it irreversible."""
 
+from functools import partial
+
 from worker.evidence.store import Step
 from worker.failpoints import FailpointName
+from worker.orders.ends import End, needs_human
 from worker.orders.intent import MAX_YEN, Intent
 from worker.orders.matching import difference
-from worker.orders.run import OrderRun, needs_human
+from worker.orders.run import OrderRun, StepKind
 from worker.orders.state import OrderState
-from worker.sites.port import AMOUNT_CODE, Confirmation, Item, LoggedOutError
+from worker.sites.port import AMOUNT_CODE, Cart, Confirmation, Item, LoggedOutError
+
+CART_ADD = StepKind(Step.CART_ADD, "added to cart", OrderState.IN_CART, FailpointName.CART_ADDED)
+CART_CHECK = StepKind(Step.CART_CHECK, "cart checked", OrderState.IN_CART, FailpointName.CART_CHECKED)
+ORDER_CONFIRM = StepKind(Step.ORDER_CONFIRM, "confirmed", OrderState.IN_CART, FailpointName.CONFIRMED)
 
 
-async def fill_cart(run: OrderRun, items: tuple[Item, ...]) -> None:
-    """Clears what an earlier run left and adds the items."""
+async def fill_cart(run: OrderRun, items: tuple[Item, ...]) -> End | None:
+    """Clear what an earlier run left and add the items, a step each; None if they are in."""
     run.stage = Step.CART_ADD
     if not await run.on_site(run.site.check_session()):
         raise LoggedOutError
     left = await run.on_site(run.site.clear_cart())
     if left.items:
         await run.keep(Step.CART_CHECK, left.page)
-        raise needs_human("the cart could not be emptied before the order was begun")
+        return needs_human("the cart could not be emptied before the order was begun")
     for item in items:
-        page = await run.on_site(run.site.add_to_cart(item))
-        await run.keep(Step.CART_ADD, page, OrderState.IN_CART)
-    await run.journal("added to cart", OrderState.IN_CART, evidence_ref=run.evidence_ref)
-    await run.report()
-    await run.passed(FailpointName.CART_ADDED)
+        added = await run.step(CART_ADD, partial(run.site.add_to_cart, item))
+        if isinstance(added, End):
+            return added
+    return None
 
 
-async def check_cart(run: OrderRun, items: tuple[Item, ...]) -> None:
-    """The cart must hold exactly what was wanted: nothing more, nothing less."""
-    run.stage = Step.CART_CHECK
-    cart = await run.on_site(run.site.read_cart())
-    evidence_ref = await run.keep(Step.CART_CHECK, cart.page)
-    if differs := difference(items, cart.items):
-        raise needs_human(f"the cart is not what was wanted: {differs}")
-    await run.journal("cart checked", OrderState.IN_CART, evidence_ref=evidence_ref)
-    await run.report()
-    await run.passed(FailpointName.CART_CHECKED)
+async def check_cart(run: OrderRun, items: tuple[Item, ...]) -> Cart | End:
+    """Read the cart, which must hold exactly what was wanted: nothing more, nothing less."""
+
+    def check(shown: Cart) -> End | None:
+        differs = difference(items, shown.items)
+        return needs_human(f"the cart is not what was wanted: {differs}") if differs else None
+
+    return await run.step(CART_CHECK, run.site.read_cart, check=check)
 
 
-async def confirm(run: OrderRun, intent: Intent, items: tuple[Item, ...]) -> Confirmation:
-    """Opens the last page before the click; its items and its amount must be right."""
-    run.stage = Step.ORDER_CONFIRM
-    confirmation = await run.on_site(run.site.open_confirmation(intent.options))
-    evidence_ref = await run.keep(Step.ORDER_CONFIRM, confirmation.page)
-    if differs := difference(items, confirmation.items):
-        raise needs_human(f"the confirmation page is not what was wanted: {differs}")
-    guard_amount(confirmation.payable_yen, intent.max_total_yen or run.parts.policy.order_max_total_yen)
-    run.payable_yen = confirmation.payable_yen
-    await run.journal("confirmed", OrderState.IN_CART, evidence_ref=evidence_ref, payable_yen=run.payable_yen)
-    await run.report()
-    await run.passed(FailpointName.CONFIRMED)
+async def confirm(run: OrderRun, intent: Intent, items: tuple[Item, ...]) -> Confirmation | End:
+    """Open the last page before the click; its items and its amount must be right."""
+    limit_yen = intent.max_total_yen or run.parts.policy.order_max_total_yen
+
+    def check(shown: Confirmation) -> End | None:
+        if differs := difference(items, shown.items):
+            return needs_human(f"the confirmation page is not what was wanted: {differs}")
+        return guard_amount(shown.payable_yen, limit_yen)
+
+    confirmation = await run.step(
+        ORDER_CONFIRM,
+        partial(run.site.open_confirmation, intent.options),
+        check=check,
+        payable_yen=lambda shown: shown.payable_yen,
+    )
+    if not isinstance(confirmation, End):
+        run.payable_yen = confirmation.payable_yen
     return confirmation
 
 
-def guard_amount(payable_yen: int | None, limit_yen: int | None) -> None:
-    """The amount guard. Raises EndOrderError, code 5004, unless the amount is known, not 0 and within a limit."""
+def guard_amount(payable_yen: int | None, limit_yen: int | None) -> End | None:
+    """Return the end, code 5004, unless the amount is known, not 0 and within a limit."""
     if payable_yen is None or not 0 <= payable_yen <= MAX_YEN:
-        raise needs_human("the amount to pay could not be read from the confirmation page", error_code=AMOUNT_CODE)
+        return needs_human("the amount to pay could not be read from the confirmation page", error_code=AMOUNT_CODE)
     if payable_yen == 0:
-        raise needs_human("the shop asks for 0 yen, which no limit can judge", error_code=AMOUNT_CODE, payable_yen=0)
+        return needs_human("the shop asks for 0 yen, which no limit can judge", error_code=AMOUNT_CODE, payable_yen=0)
     if limit_yen is None:
-        raise needs_human(
+        return needs_human(
             "no limit is set: neither max_total_yen in the intent nor RAKUTEN_ORDER_MAX_TOTAL_YEN",
             error_code=AMOUNT_CODE,
             payable_yen=payable_yen,
         )
     if payable_yen > limit_yen:
-        raise needs_human(
+        return needs_human(
             f"{payable_yen} yen to pay are more than the limit of {limit_yen} yen",
             error_code=AMOUNT_CODE,
             payable_yen=payable_yen,
         )
+    return None

@@ -25,16 +25,17 @@ from worker.failpoints import FailpointName
 from worker.gateway.lease import LeaseLostError, StepTimeoutError, WorkerStoppingError
 from worker.journal.records import JournalEntry, Order, OrderStatus
 from worker.orders.cart import check_cart, confirm, fill_cart
+from worker.orders.ends import End, needs_human
 from worker.orders.intent import Intent, MalformedIntentError, parse_intent
 from worker.orders.payment import pay
 from worker.orders.recovery import recover
-from worker.orders.run import EndOrderError, LocalDiskError, OrderRun, needs_human
+from worker.orders.run import LocalDiskError, OrderRun
 from worker.orders.state import OrderState
 from worker.orders.submit import submit
-from worker.sites.port import LoggedOutError, PageChangedError, SiteError
+from worker.sites.port import Confirmation, Item, LoggedOutError, PageChangedError, SiteError
 from worker.sites.scraper import ScraperError, fill_in_variants
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 MALFORMED_CODE = 422
 FAULT_CODE = 500
@@ -50,21 +51,19 @@ async def execute(run: OrderRun) -> OrderStatus | None:
     try:
         await run.guard.hold(run.account.take(), seconds=None)
         try:
-            await _execute(run)
+            end = await _execute(run)
         finally:
             run.account.give_back()
     except LeaseLostError as error:
-        await _lose(run, error)
+        await _lose(run, str(error))
         return None
     except Exception as error:
         if isinstance(error, sqlite3.Error) and not run.click_begun:
             raise
         end = await _end_for(run, error)
-    else:
-        raise AssertionError("an order ends with a payment or an exception")
     if end.state is None and run.guard.is_lost:
         # Nothing new is known of the site and the gateway would refuse the end: left open, so that a reclaim can go on.
-        await _lose(run, end)
+        await _lose(run, end.detail)
         return None
     return await _finish(run, end)
 
@@ -103,46 +102,56 @@ async def report_end_again(run: OrderRun, order: Order) -> OrderStatus:
     return status
 
 
-async def _execute(run: OrderRun) -> None:
+async def _execute(run: OrderRun) -> End:
+    """The protocol, step by step."""
     intent = _parse(run)
+    if isinstance(intent, End):
+        return intent
     if run.recovered:
-        await recover(run, intent)
+        if end := await recover(run, intent):
+            return end
     else:
         await run.journal("begun", OrderState.CREATED)
         await run.report()
     items = await run.on_site(fill_in_variants(intent.items, run.parts.scraper))
-    await fill_cart(run, items)
-    await check_cart(run, items)
-    confirmation = await confirm(run, intent, items)
-    await submit(run, intent, items, confirmation)
-    await pay(run, intent)
+    confirmation = await _prepare(run, intent, items)
+    if isinstance(confirmation, End):
+        return confirmation
+    if end := await submit(run, intent, items, confirmation):
+        return end
+    return await pay(run, intent)
 
 
-def _parse(run: OrderRun) -> Intent:
+async def _prepare(run: OrderRun, intent: Intent, items: tuple[Item, ...]) -> Confirmation | End:
+    if end := await fill_cart(run, items):
+        return end
+    cart = await check_cart(run, items)
+    return cart if isinstance(cart, End) else await confirm(run, intent, items)
+
+
+def _parse(run: OrderRun) -> Intent | End:
     try:
         return parse_intent(run.lease.intent_json)
     except MalformedIntentError as error:
         words = f"malformed intent: {error}"
         # Whoever had the task before may have read it, and clicked: without the intent the site cannot be asked.
         if run.recovered or run.clicked:
-            raise needs_human(f"{words}; not known whether the order was placed", error_code=MALFORMED_CODE) from error
-        raise EndOrderError(OrderStatus.FAILED, words, error_code=MALFORMED_CODE) from error
+            return needs_human(f"{words}; not known whether the order was placed", error_code=MALFORMED_CODE)
+        return End(OrderStatus.FAILED, words, MALFORMED_CODE)
 
 
-async def _lose(run: OrderRun, error: Exception) -> None:
-    log.error("left without the lease: %s", error, extra={"task_id": run.task_id, "stage": run.stage})
-    await run.parts.journal.orders.note(run.task_id, "lease lost", f"{error} (at {run.stage})")
+async def _lose(run: OrderRun, why: str) -> None:
+    _log.error("left without the lease: %s", why, extra={"task_id": run.task_id, "stage": run.stage})
+    await run.parts.journal.orders.note(run.task_id, "lease lost", f"{why} (at {run.stage})")
 
 
-async def _end_for(run: OrderRun, error: Exception) -> EndOrderError:
-    """The table above."""
-    if isinstance(error, EndOrderError):
-        return error
+async def _end_for(run: OrderRun, error: Exception) -> End:
+    """Read the table above for what a step raised."""
     if isinstance(error, WorkerStoppingError):
         if run.clicked:
             return needs_human(f"the worker was stopped after the click; {await run.payment_in_words()}")
         return needs_human("the worker was stopped before the order was placed")
-    log.warning("the order stops: %r", error, extra={"task_id": run.task_id, "stage": run.stage})
+    _log.warning("the order stops: %r", error, extra={"task_id": run.task_id, "stage": run.stage})
     code = error.error_code if isinstance(error, SiteError) else None
     words = f"{run.stage}: {error or type(error).__name__}"
     if isinstance(error, SiteError) and error.page is not None:
@@ -159,19 +168,26 @@ async def _end_for(run: OrderRun, error: Exception) -> EndOrderError:
     else:
         known = isinstance(error, _SITE_FAILED)
     if not known:
-        log.error("a fault of this program", exc_info=error, extra={"task_id": run.task_id})
+        _log.error("a fault of this program", exc_info=error, extra={"task_id": run.task_id})
         return needs_human(f"a fault of this program at {words}", error_code=FAULT_CODE)
     if run.permit_asked or run.recovered:
         return needs_human(f"nothing was clicked by this run; {words}", error_code=code)
-    return EndOrderError(OrderStatus.FAILED, f"nothing was bought; {words}", error_code=code)
+    return End(OrderStatus.FAILED, f"nothing was bought; {words}", code)
 
 
-async def _finish(run: OrderRun, end: EndOrderError) -> OrderStatus:
-    facts = {"evidence_ref": run.evidence_ref, "site_order_id": run.site_order_id} | end.facts
+async def _finish(run: OrderRun, end: End) -> OrderStatus:
     await run.journal(
-        "ended", end.state or run.state, status=end.status, detail=str(end), error_code=end.error_code, **facts
+        "ended",
+        end.state or run.state,
+        status=end.status,
+        evidence_ref=run.evidence_ref,
+        site_order_id=end.site_order_id or run.site_order_id,
+        payable_yen=end.payable_yen,
+        pay_deadline=end.pay_deadline,
+        detail=end.detail,
+        error_code=end.error_code,
     )
-    log.info("order ended", extra={"task_id": run.task_id, "status": end.status.value, "state": run.state.value})
+    _log.info("order ended", extra={"task_id": run.task_id, "status": end.status.value, "state": run.state.value})
     await _report_end(run)
     return end.status
 

@@ -5,25 +5,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from ordergateway.v1 import errors_pb2
-from ordergateway.v1 import order_leases_pb2 as pb
 
-from worker.account_lock import AccountLocks, AccountTurn
+from worker.account_lock import AccountLocks
 from worker.clock import Entropy
-from worker.failpoints import FailpointName
 from worker.gateway.backoff import Backoff
 from worker.gateway.bounds import TURN
-from worker.gateway.lease import LeaseGuard, LeaseLostError
 from worker.gateway.port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreachable
-from worker.gateway.wire import leased_task, state_from_wire
-from worker.journal.records import JournalEntry, OrderStatus, ReclaimRequest, ReclaimStatus, Taken
-from worker.orders.executor import NOT_IMPLEMENTED_CODE, execute, may_begin_again, report_end_again
-from worker.orders.intent import other_than_known
-from worker.orders.run import REPORT_PATIENCE, OrderRun, Parts, later
+from worker.journal.records import ReclaimRequest, ReclaimStatus
+from worker.orders.intake import Intake, InTrace, not_traced
+from worker.orders.parts import Parts
+from worker.racing import race
 from worker.sites.port import Site, sites_that_can_order
 
 log = logging.getLogger(__name__)
@@ -38,15 +33,6 @@ PROBE_DELAY = 30.0
 RECLAIM_POLL = 0.5
 # While a reclaim waits for another task to end, streams are short, so that it is tried again soon.
 SHORT_WAIT = 2.0
-
-
-InTrace = Callable[[pb.Lease], AbstractContextManager[object]]
-"""What is around everything that is done for a lease: a span of its trace."""
-
-
-def not_traced(_lease: pb.Lease) -> AbstractContextManager[object]:
-    """Nothing."""
-    return nullcontext()
 
 
 class OrderLoop:
@@ -64,11 +50,8 @@ class OrderLoop:
         in_trace: InTrace = not_traced,
     ) -> None:
         self._parts = parts
-        self._in_trace = in_trace
-        self._sites: Mapping[str, Site] = {site.name: site for site in sites if site.can_order}
         self._names = sites_that_can_order(sites)
-        self._accounts = accounts
-        self._entropy = entropy
+        self._intake = Intake(parts, sites, accounts, entropy, stopping=stopping, in_trace=in_trace)
         self._lease_wait = lease_wait
         self._stopping = stopping
         self._backoff = Backoff(entropy, first=FIRST_DELAY, most=MOST_DELAY)
@@ -124,7 +107,7 @@ class OrderLoop:
         waiting = self._parts.gateway.lease(self._names, wait)
         lease = await self._until_reclaim_request_or_stop(waiting, watch_reclaim_requests=reclaim_request is None)
         self._backoff.reset()
-        return lease is not None and await self._work(lease, from_queue=True) is not None
+        return lease is not None and await self._intake.execute(lease, from_queue=True) is not None
 
     # Waiting
 
@@ -135,17 +118,11 @@ class OrderLoop:
 
         A lease that was on its way then is not lost: the same session gets it again.
         """
-        work = asyncio.ensure_future(waiting)
-        others: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._stopping.wait())}
+        others: list[Coroutine[Any, Any, object]] = [self._stopping.wait()]
         if watch_reclaim_requests:
-            others.add(asyncio.ensure_future(self._reclaim_request_comes()))
-        try:
-            await asyncio.wait({work, *others}, return_when=asyncio.FIRST_COMPLETED)
-            return work.result() if work.done() else None
-        finally:
-            for task in (work, *others):
-                task.cancel()
-            await asyncio.gather(work, *others, return_exceptions=True)
+            others.append(self._reclaim_request_comes())
+        done = await race(waiting, *others)
+        return None if done is None else done.result()
 
     async def _reclaim_request_comes(self) -> bool:
         while await self._parts.journal.reclaims.next() is None:
@@ -199,7 +176,7 @@ class OrderLoop:
             raise
         self._reclaim_in_progress = True
         await journal.reclaims.move(reclaim_request.id, ReclaimStatus.TAKEN, "in execution")
-        status = await self._work(lease)
+        status = await self._intake.execute(lease)
         order = await journal.orders.find(reclaim_request.task_id)
         if status is None:
             await journal.reclaims.move(
@@ -210,95 +187,3 @@ class OrderLoop:
             await journal.reclaims.move(reclaim_request.id, ReclaimStatus.DONE, words)
         self._reclaim_in_progress = False
         return True
-
-    # Working
-
-    async def _work(self, lease: pb.Lease, *, from_queue: bool = False) -> OrderStatus | None:
-        """Takes a lease from the journal's first line to its end; None if it was dropped or lost."""
-        with self._in_trace(lease):
-            return await self._work_traced(lease, from_queue=from_queue)
-
-    async def _work_traced(self, lease: pb.Lease, *, from_queue: bool) -> OrderStatus | None:
-        fields = {"task_id": lease.task_id, "site": lease.site, "lease_count": lease.lease_count}
-        received_at = self._parts.clock.elapsed()
-        taken = await self._parts.journal.orders.take_lease(leased_task(lease))
-        if taken is None:
-            log.warning("a lease that was taken before is dropped", extra=fields)
-            return None
-        log.info("lease taken", extra=fields)
-        await self._parts.checkpoint(FailpointName.LEASED)
-        guard = LeaseGuard(
-            lease,
-            self._parts.gateway,
-            self._parts.clock,
-            self._entropy,
-            received_at=received_at,
-            stopping=self._stopping,
-        )
-        try:
-            await guard.renew()
-        except LeaseLostError as error:
-            log.warning("the lease could not be acknowledged: %s", error, extra=fields)
-            return None
-        async with guard:
-            if differs := other_than_known(taken.order, leased_task(lease)):
-                return await self._end_unbegun(lease, taken, f"nothing was done by this run: {differs}")
-            site = self._sites.get(lease.site)
-            if site is None:
-                why = f"this worker cannot look at or order on the site {lease.site}"
-                return await self._end_unbegun(lease, taken, why, NOT_IMPLEMENTED_CODE)
-            clicked = await self._parts.journal.claims.has_click(lease.task_id)
-            if from_queue and lease.lease_count > 1 and may_begin_again(taken.order, clicked=clicked):
-                taken = Taken(await self._parts.journal.orders.begin_again(lease.task_id), known=True)
-            return await self._act(lease, taken, guard, site, clicked=clicked)
-
-    async def _act(
-        self, lease: pb.Lease, taken: Taken, guard: LeaseGuard, site: Site, *, clicked: bool
-    ) -> OrderStatus | None:
-        order, known_state = taken.order, state_from_wire(lease.known_state)
-        recovered = taken.known or lease.lease_count > 1 or known_state is not None
-        if lease.lease_count == 1 and known_state is not None:
-            log.warning(
-                "a first lease comes with a state, which cannot be: the task is verified before anything is done",
-                extra={"task_id": lease.task_id, "known_state": known_state.value},
-            )
-        try:
-            folder = self._parts.evidence.choose_run_folder(
-                lease.task_id, recovered=recovered, lease_count=lease.lease_count
-            )
-        except OSError as error:
-            why = f"nothing was done by this run: no evidence can be kept in {error.filename}: {error.strerror}"
-            return await self._end_unbegun(lease, taken, why)
-        await self._parts.journal.orders.use_run_folder(lease.task_id, folder)
-        run = OrderRun(
-            parts=self._parts,
-            site=site,
-            account=AccountTurn(self._accounts.of(lease.site)),
-            lease=lease,
-            guard=guard,
-            folder=folder,
-            recovered=recovered,
-            state=later(order.state, known_state),
-            site_order_id=order.site_order_id,
-            clicked=clicked,
-        )
-        await run.passed(FailpointName.ACKNOWLEDGED)
-        if order.status is not OrderStatus.OPEN:
-            return await report_end_again(run, order)
-        return await execute(run)
-
-    async def _end_unbegun(
-        self, lease: pb.Lease, taken: Taken, detail: str, error_code: int | None = None
-    ) -> OrderStatus:
-        """Ends a task that this run cannot begin: only a person can say what became of it."""
-        entry = JournalEntry(
-            event="ended",
-            state=later(taken.order.state, state_from_wire(lease.known_state)),
-            status=OrderStatus.NEEDS_HUMAN,
-            site_order_id=taken.order.site_order_id,
-            detail=detail,
-            error_code=error_code,
-        )
-        await self._parts.journal.orders.record(lease.task_id, entry)
-        await self._parts.outbox.deliver(lease.task_id, patience=REPORT_PATIENCE)
-        return OrderStatus.NEEDS_HUMAN

@@ -10,8 +10,8 @@ from worker.account_lock import AccountLocks
 from worker.clock import utc_text
 from worker.evidence.store import monitor_step
 from worker.journal.records import JournalEntry, Order
-from worker.orders.run import Parts, WorkerEvent, later
-from worker.orders.state import OrderState
+from worker.orders.parts import Parts, WorkerEvent, keep_page
+from worker.orders.state import OrderState, later
 from worker.sites.port import OrderDetail, Site
 
 log = logging.getLogger(__name__)
@@ -73,28 +73,19 @@ class Monitor:
 
     async def _record(self, order: Order, detail: OrderDetail, state: OrderState) -> None:
         """Evidence, then journal with the report, as every step."""
-        journal, clock = self._parts.journal, self._parts.clock
-        png = await self._parts.screenshots.capture(detail.page.html, detail.page.url)
-        files = self._parts.evidence.keep(
-            order.run_folder or order.task_id,
-            monitor_step(state),
-            detail.page,
-            png=png,
-            png_missing_because=self._parts.screenshots.unavailable_reason,
-            at=clock.now(),
-            state=state,
+        evidence_ref = await keep_page(
+            self._parts, order.task_id, order.run_folder or order.task_id, monitor_step(state), detail.page, state
         )
-        await journal.evidence.add(order.task_id, files)
         words = f"the site shows {detail.stage_label or state}"
         entry = JournalEntry(
             event="moved on",
             state=state,
-            evidence_ref=files[0].evidence_ref,
+            evidence_ref=evidence_ref,
             site_order_id=order.site_order_id,
             pay_deadline=detail.pay_deadline,
             detail=words,
         )
-        await journal.orders.record(order.task_id, entry)
+        await self._parts.journal.orders.record(order.task_id, entry)
         log.info("order moved on", extra={"task_id": order.task_id, "state": state.value})
         self._parts.on_event(WorkerEvent("moved on", order.task_id, words))
 

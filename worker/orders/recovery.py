@@ -13,29 +13,30 @@ A recovered run never pays: whoever finds an order did not see how it came about
 
 from worker.failpoints import FailpointName
 from worker.journal.records import OrderStatus
+from worker.orders.ends import End, needs_human
 from worker.orders.intent import Intent
-from worker.orders.run import EndOrderError, OrderRun, needs_human
+from worker.orders.run import OrderRun
 from worker.orders.state import OrderState
 from worker.orders.verification import Finding, Verdict, verify
 
 _DONE = (OrderState.PAID, OrderState.SHIPPED, OrderState.DELIVERED)
 
 
-async def recover(run: OrderRun, intent: Intent) -> None:
-    """Returns if the order is to be placed after all; raises EndOrderError in every other case."""
+async def recover(run: OrderRun, intent: Intent) -> End | None:
+    """Find out what became of the task; None if the order is to be placed after all."""
     finding = await verify(run, intent)
     await run.passed(FailpointName.VERIFIED)
-    await apply_finding(run, finding)
+    return await apply_finding(run, finding)
 
 
-async def apply_finding(run: OrderRun, finding: Finding) -> None:
-    """Reads the table above for one verification."""
+async def apply_finding(run: OrderRun, finding: Finding) -> End | None:
+    """Read the table above for one verification; None if the run may go on."""
     judgement = finding.judgement
     if judgement.verdict == Verdict.VERDICT_ORDERED:
         run.evidence_ref = finding.evidence_ref or run.evidence_ref
         done = finding.state in _DONE
         unpaid = "" if done else f"; not paid by this run: {await run.payment_in_words()}"
-        raise EndOrderError(
+        return End(
             OrderStatus.SUCCEEDED if done else OrderStatus.NEEDS_HUMAN,
             f"{judgement.why}; found when the task was taken again{unpaid}",
             state=finding.state,
@@ -43,8 +44,9 @@ async def apply_finding(run: OrderRun, finding: Finding) -> None:
             pay_deadline=finding.pay_deadline,
         )
     if judgement.verdict == Verdict.VERDICT_UNKNOWN:
-        raise needs_human(f"it is not known whether the order was placed: {judgement.why}")
+        return needs_human(f"it is not known whether the order was placed: {judgement.why}")
     if run.clicked or run.state.is_placed:
-        raise needs_human(f"the click was made or an order was reported, but {judgement.why}")
+        return needs_human(f"the click was made or an order was reported, but {judgement.why}")
     run.verification = finding.to_wire()
     await run.parts.journal.orders.note(run.task_id, "verified: not ordered", judgement.why)
+    return None

@@ -1,7 +1,8 @@
-"""One run of one order: the parts it works with, and the one shape of its steps.
+"""One run of one order: what is known of it, and the one shape of its steps.
 
-Every step goes act -> evidence on disk -> journal -> report. `OrderRun` offers these four and holds what is known so
-far; the modules `cart`, `submit`, `payment` and `verification` say what is done, in which order.
+`OrderRun.step` does it: guard, act, evidence on disk, check, journal, report, failpoint. The modules `cart`, `submit`,
+`payment` and `verification` say which steps there are. A step that ends the order returns an `End`; exceptions are for
+faults, a lost lease and a stop.
 
 There is one exception. That an order was placed, and its number, goes into the journal first and its evidence second:
 the number may be the only word of an order that cannot be undone, and a page that hangs, a full disk or a kill must not
@@ -18,20 +19,17 @@ from typing import Any, Protocol, TypeVar
 from ordergateway.v1 import order_leases_pb2 as pb
 
 from worker.account_lock import AccountTurn
-from worker.clock import Clock
-from worker.evidence.store import DiskSpace, EvidenceStore
-from worker.failpoints import Checkpoint, FailpointName
+from worker.evidence.store import Step
+from worker.failpoints import FailpointName
 from worker.gateway.lease import LeaseGuard, LeaseLostError, StepTimeoutError, WorkerStoppingError
-from worker.gateway.outbox import Outbox
-from worker.gateway.port import OrderLeases
 from worker.journal.carryable import carryable_text
-from worker.journal.journal import Journal
-from worker.journal.records import JournalEntry, OrderStatus
+from worker.journal.records import JournalEntry
+from worker.orders.ends import End
+from worker.orders.parts import Parts, WorkerEvent, keep_page
 from worker.orders.state import OrderState
 from worker.sites.port import Page, PreSendCheck, Site
-from worker.sites.scraper import Scraper
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 REPORT_PATIENCE = 5.0
@@ -41,99 +39,37 @@ AFTER_A_STOP = 3.0
 WRITE_AGAIN = 1.0
 
 
-class Screenshots(Protocol):
-    """Pictures of pages; `unavailable_reason` says why the last one could not be made."""
+class Shown(Protocol):
+    """What an operation on the site returns, with the page that shows it."""
 
-    unavailable_reason: str | None
-
-    async def capture(self, html: bytes, url: str) -> bytes | None:
-        """The page as PNG, or None. Raises nothing."""
+    @property
+    def page(self) -> Page:
+        """The page."""
         ...
 
 
-class NoScreenshots:
-    """Where no pictures are wanted: meta.json says so."""
-
-    def __init__(self) -> None:
-        self.unavailable_reason: str | None = "screenshots are switched off (RAKUTEN_SCREENSHOTS)"
-
-    async def capture(self, html: bytes, url: str) -> bytes | None:
-        """See Screenshots."""
-        del html, url
-        return None
+S = TypeVar("S", bound=Shown | Page)
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerEvent:
-    """Something that a local observer may show: a checkpoint passed or a happening journalled."""
+class StepKind:
+    """What a step is called: in the evidence's file names, in the journal, and where tests make it fail.
 
-    name: str
-    task_id: str
-    detail: str = ""
+    `state` is where the order stands once the step is done.
+    """
 
-
-OnEvent = Callable[[WorkerEvent], None]
-
-
-def ignore_event(event: WorkerEvent) -> None:
-    """For a worker that nobody watches."""
+    stage: Step
+    event: str
+    state: OrderState
+    failpoint: FailpointName
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The settings that rule an order. Amount in yen, times in seconds."""
-
-    order_max_total_yen: int | None
-    step_seconds: float
-    verify_max_pages: int
-    lost_answer_look_seconds: float
-    lost_answer_interval_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What every order run of this process works with."""
-
-    journal: Journal
-    evidence: EvidenceStore
-    disk: DiskSpace
-    outbox: Outbox
-    gateway: OrderLeases
-    clock: Clock
-    screenshots: Screenshots
-    scraper: Scraper
-    checkpoint: Checkpoint
-    on_event: OnEvent
-    policy: Policy
+def no_objection(_shown: Shown | Page) -> None:
+    """Accept whatever the page shows."""
 
 
 class LocalDiskError(Exception):
     """Evidence could not be written, so nothing may go on: a report never precedes its evidence."""
-
-
-class EndOrderError(Exception):
-    """The order ends here: raised by a step, reported once by `execution`."""
-
-    def __init__(
-        self,
-        status: OrderStatus,
-        detail: str,
-        *,
-        error_code: int | None = None,
-        state: OrderState | None = None,
-        **facts: Any,
-    ) -> None:
-        """`state` None: as known; `facts`: further fields of the terminal report."""
-        super().__init__(detail)
-        self.status = status
-        self.error_code = error_code
-        self.state = state
-        self.facts = facts
-
-
-def needs_human(detail: str, *, error_code: int | None = None, **facts: Any) -> EndOrderError:
-    """The order ends for the worker: a person must look."""
-    return EndOrderError(OrderStatus.NEEDS_HUMAN, detail, error_code=error_code, **facts)
 
 
 @dataclass(slots=True)
@@ -168,6 +104,30 @@ class OrderRun:
     def task_id(self) -> str:
         """The task's key."""
         return self.lease.task_id
+
+    async def step(
+        self,
+        kind: StepKind,
+        act: Callable[[], Coroutine[Any, Any, S]],
+        *,
+        check: Callable[[S], End | None] = no_objection,
+        payable_yen: Callable[[S], int | None] = lambda _shown: None,
+    ) -> S | End:
+        """Take one step: guard, act, evidence, check, journal, report, failpoint, in this order.
+
+        Returns what the site showed, or the End that `check` makes of it; then nothing is journalled but the evidence.
+        `payable_yen`: the amount that the page shows, for the report. Raises what `on_site` and `keep` raise.
+        """
+        self.stage = kind.stage
+        shown = await self.on_site(act())
+        page = shown if isinstance(shown, Page) else shown.page
+        evidence_ref = await self.keep(kind.stage, page, kind.state)
+        if end := check(shown):
+            return end
+        await self.journal(kind.event, kind.state, evidence_ref=evidence_ref, payable_yen=payable_yen(shown))
+        await self.report()
+        await self.passed(kind.failpoint)
+        return shown
 
     async def passed(self, name: FailpointName) -> None:
         """A checkpoint."""
@@ -222,21 +182,10 @@ class OrderRun:
 
     async def keep(self, step: str, page: Page, state: OrderState | None = None) -> str:
         """Puts a page on disk and into the journal's index; returns its evidence_ref."""
-        png = await self.parts.screenshots.capture(page.html, page.url)
         try:
-            files = self.parts.evidence.keep(
-                self.folder,
-                step,
-                page,
-                png=png,
-                png_missing_because=self.parts.screenshots.unavailable_reason,
-                at=self.parts.clock.now(),
-                state=state or self.state,
-            )
-            await self.parts.journal.evidence.add(self.task_id, files)
+            self.evidence_ref = await keep_page(self.parts, self.task_id, self.folder, step, page, state or self.state)
         except (OSError, sqlite3.Error) as error:
             raise LocalDiskError(f"evidence could not be written: {error}") from error
-        self.evidence_ref = files[0].evidence_ref
         return self.evidence_ref
 
     async def journal(self, event: str, state: OrderState, **facts: Any) -> int:
@@ -257,7 +206,7 @@ class OrderRun:
             except sqlite3.Error as error:
                 if not self.click_begun:
                     raise
-                log.error(  # noqa: TRY400 -- a line is enough: the journal is full or gone
+                _log.error(
                     "the journal cannot be written after the click, trying again in %g s: %s",
                     WRITE_AGAIN,
                     error,
@@ -269,6 +218,13 @@ class OrderRun:
                     },
                 )
             await self.parts.clock.sleep(WRITE_AGAIN)
+
+    async def complete_report(self, sequence: int, evidence_ref: str) -> None:
+        """Add the evidence to a report that was written before it. Raises LocalDiskError."""
+        try:
+            await self.parts.journal.reports.complete(sequence, evidence_ref)
+        except sqlite3.Error as error:
+            raise LocalDiskError(f"the journal could not be written: {error}") from error
 
     async def payment_in_words(self) -> str:
         """Whether a payment of this order was sent, by this run or an earlier one of this journal."""
@@ -288,8 +244,3 @@ class OrderRun:
 
 async def _first_of(*futures: asyncio.Future[Any]) -> None:
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
-
-
-def later(state: OrderState, other: OrderState | None) -> OrderState:
-    """The later of two states, in the order in which an order passes through them."""
-    return max(state, other or state, key=list(OrderState).index)

@@ -27,3 +27,8 @@ class OrderState(StrEnum):
     def is_final(self) -> bool:
         """True if the site will not move the order any further."""
         return self in (OrderState.DELIVERED, OrderState.CANCELLED)
+
+
+def later(state: OrderState, other: OrderState | None) -> OrderState:
+    """Return the later of two states, in the order in which an order passes through them."""
+    return max(state, other or state, key=list(OrderState).index)

@@ -38,8 +38,8 @@ from worker.gateway.wire import from_timestamp, to_duration
 from worker.journal.carryable import carryable_number
 from worker.orders.intent import Intent
 from worker.orders.matching import Overlap, overlap
-from worker.orders.run import LocalDiskError, OrderRun, later
-from worker.orders.state import OrderState
+from worker.orders.run import LocalDiskError, OrderRun
+from worker.orders.state import OrderState, later
 from worker.sites.port import Item, OrderList
 
 log = logging.getLogger(__name__)

@@ -124,7 +124,7 @@ async def test_a_lease_that_is_renewed_by_a_lie_is_lost(
 
 @pytest.mark.parametrize("lie", first_of(OF_CALLS, "RequestSubmitPermit"), ids=str)
 async def test_a_permit_that_cannot_be_is_none(scene: Scene, monkeypatch: pytest.MonkeyPatch, lie: Lie) -> None:
-    monkeypatch.setattr("worker.orders.submit.PERMIT_PATIENCE", 0)
+    monkeypatch.setattr("worker.orders.permit.PERMIT_PATIENCE", 0)
     scene.gateway.bends["RequestSubmitPermit"] = lie.bend
     scene.offer()
     async with scene.worker():
@@ -293,7 +293,7 @@ async def test_a_permit_that_is_put_off_is_asked_for_once_a_second(
 async def test_a_permit_that_is_put_off_for_ever_ends_with_a_person(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.orders.submit.LONGEST_POSTPONEMENT", 0.5)
+    monkeypatch.setattr("worker.orders.permit.LONGEST_POSTPONEMENT", 0.5)
     refusal = Refusal(grpc.StatusCode.ABORTED, errors_pb2.ERROR_REASON_DISPATCH_PAUSED, retry_after=0)
     scene.gateway.orders.script["RequestSubmitPermit"] = [refusal] * 1_000
     scene.offer()

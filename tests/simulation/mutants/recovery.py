@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
 import worker.gateway.lease
-import worker.orders.loop
+import worker.orders.intake
 import worker.orders.recovery
 import worker.orders.submit
 import worker.orders.verification
@@ -15,12 +15,13 @@ from tests.simulation.mutants.registry import mutant, replaced
 from tests.simulation.site import SimSite
 from worker.evidence.store import EvidenceStore
 from worker.gateway.lease import StepTimeoutError
-from worker.gateway.port import Unreachable
 from worker.journal.claims import AlreadyRecordedError, Claims
 from worker.journal.orders import Orders
 from worker.journal.records import Taken
+from worker.orders.ends import End
 from worker.orders.executor import execute
-from worker.orders.run import EndOrderError, OrderRun
+from worker.orders.permit import NOT_ASKED, Permit
+from worker.orders.run import OrderRun
 from worker.orders.state import OrderState
 from worker.orders.verification import Judgement, OtherTasks, Verdict
 from worker.sites.port import Cart, OrderList, Page
@@ -34,12 +35,11 @@ def click_though_no_permit_could_be_asked(stack: ExitStack) -> None:
     obtain = worker.orders.submit.obtain_permit
 
     async def mutated(order: OrderRun, *args: Any) -> Any:
-        try:
-            return await obtain(order, *args)
-        except (EndOrderError, StepTimeoutError) as error:
-            if isinstance(error, EndOrderError) and not isinstance(error.__cause__, Unreachable):
-                raise
-            return worker.orders.submit.Permit(deadline=float("inf"), waited=False)
+        with suppress(StepTimeoutError):
+            answer = await obtain(order, *args)
+            if not (isinstance(answer, End) and answer.detail.startswith(NOT_ASKED)):
+                return answer
+        return Permit(deadline=float("inf"), waited=False)
 
     replaced(stack, worker.orders.submit, "obtain_permit", mutated)
 
@@ -92,7 +92,7 @@ def never_clicked_whatever_the_journal_says(stack: ExitStack) -> None:
     def ignorant(**about: Any) -> OrderRun:
         return OrderRun(**about | {"clicked": False})
 
-    replaced(stack, worker.orders.loop, "OrderRun", ignorant)
+    replaced(stack, worker.orders.intake, "OrderRun", ignorant)
 
 
 @mutant
@@ -111,7 +111,8 @@ def no_new_confirmation_after_a_wait(stack: ExitStack) -> None:
     obtain = worker.orders.submit.obtain_permit
 
     async def mutated(*args: Any) -> Any:
-        return replace(await obtain(*args), waited=False)
+        permit = await obtain(*args)
+        return permit if isinstance(permit, End) else replace(permit, waited=False)
 
     replaced(stack, worker.orders.submit, "obtain_permit", mutated)
 
@@ -148,7 +149,7 @@ def ended_task_run_again(stack: ExitStack) -> None:
     async def again(order: OrderRun, _known: Any) -> Any:
         return await execute(order)
 
-    replaced(stack, worker.orders.loop, "report_end_again", again)
+    replaced(stack, worker.orders.intake, "report_end_again", again)
 
 
 @mutant
@@ -181,10 +182,10 @@ def placed_but_not_found_goes_on(stack: ExitStack) -> None:
     """What was reported as ordered, and is not in the list, is ordered again."""
     settle = worker.orders.recovery.apply_finding
 
-    async def mutated(order: OrderRun, finding: Any) -> None:
+    async def mutated(order: OrderRun, finding: Any) -> End | None:
         if not order.clicked and order.state.is_placed and finding.judgement.verdict == Verdict.VERDICT_NOT_ORDERED:
             order.state = OrderState.IN_CART
-        await settle(order, finding)
+        return await settle(order, finding)
 
     replaced(stack, worker.orders.recovery, "apply_finding", mutated)
 

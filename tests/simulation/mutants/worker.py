@@ -24,7 +24,9 @@ from worker.gateway.wire import report_to_wire
 from worker.journal.claims import AlreadyRecordedError, Claims
 from worker.journal.reclaims import Reclaims
 from worker.journal.records import OrderStatus, Outcome
-from worker.orders.run import EndOrderError, OrderRun
+from worker.orders.ends import End
+from worker.orders.permit import Permit
+from worker.orders.run import OrderRun
 
 
 @mutant
@@ -32,7 +34,7 @@ def no_permit(stack: ExitStack) -> None:
     """The worker clicks without asking."""
 
     async def granted(_run: OrderRun, _intent: Any) -> Any:
-        return worker.orders.submit.Permit(deadline=float("inf"), waited=False)
+        return Permit(deadline=float("inf"), waited=False)
 
     replaced(stack, worker.orders.submit, "obtain_permit", granted)
 
@@ -40,7 +42,7 @@ def no_permit(stack: ExitStack) -> None:
 @mutant
 def permit_without_expiry(stack: ExitStack) -> None:
     """A permit is good for ever."""
-    replaced(stack, worker.orders.submit, "_ensure_permitted", lambda _run, _permit: None)
+    replaced(stack, worker.orders.submit, "ensure_permitted", lambda _run, _permit: None)
 
 
 @mutant
@@ -60,7 +62,7 @@ def permit_counted_from_the_answer(stack: ExitStack) -> None:
 
     async def mutated(order: OrderRun, intent: Any) -> Any:
         permit = await obtain(order, intent)
-        return replace(permit, deadline=order.parts.clock.elapsed() + 10.0)
+        return permit if isinstance(permit, End) else replace(permit, deadline=order.parts.clock.elapsed() + 10.0)
 
     replaced(stack, worker.orders.submit, "obtain_permit", mutated)
 
@@ -91,7 +93,7 @@ def click_record_after_the_click(stack: ExitStack) -> None:
     click = worker.orders.submit._click
 
     async def check(order: OrderRun, permit: Any) -> None:
-        worker.orders.submit._ensure_permitted(order, permit)
+        worker.orders.submit.ensure_permitted(order, permit)
         order.guard.ensure_may_begin()
 
     async def mutated(order: OrderRun, confirmation: Any, permit: Any) -> Any:
@@ -99,8 +101,8 @@ def click_record_after_the_click(stack: ExitStack) -> None:
         answer = await click(order, confirmation, permit)
         try:
             await order.parts.journal.claims.record_click(order.task_id, order.lease.lease_token)
-        except AlreadyRecordedError as error:
-            raise worker.orders.submit.needs_human("clicked before") from error
+        except AlreadyRecordedError:
+            return worker.orders.submit.needs_human("clicked before")
         return answer
 
     replaced(stack, worker.orders.submit, "_record_click", check)
@@ -120,15 +122,14 @@ def submit_resent_by_the_client(stack: ExitStack) -> None:
 @mutant
 def failed_after_a_click_record(stack: ExitStack) -> None:
     """What went wrong after the click is told as failed."""
-    end_for = worker.orders.executor._end_for
+    finish = worker.orders.executor._finish
 
-    async def mutated(order: OrderRun, error: Exception) -> EndOrderError:
-        end = await end_for(order, error)
+    async def mutated(order: OrderRun, end: End) -> OrderStatus:
         if order.clicked and not order.state.is_placed and end.status is OrderStatus.NEEDS_HUMAN:
-            return EndOrderError(OrderStatus.FAILED, str(end), error_code=end.error_code)
-        return end
+            end = replace(end, status=OrderStatus.FAILED)
+        return await finish(order, end)
 
-    replaced(stack, worker.orders.executor, "_end_for", mutated)
+    replaced(stack, worker.orders.executor, "_finish", mutated)
 
 
 @mutant
@@ -136,9 +137,9 @@ def recovered_run_pays(stack: ExitStack) -> None:
     """A run that took a task over pays its order."""
     pay = worker.orders.executor.pay
 
-    async def mutated(order: OrderRun, intent: Any) -> None:
+    async def mutated(order: OrderRun, intent: Any) -> End:
         order.recovered = False
-        await pay(order, intent)
+        return await pay(order, intent)
 
     replaced(stack, worker.orders.executor, "pay", mutated)
 
@@ -304,10 +305,9 @@ def payment_repeated() -> Iterator[None]:
     """Each order is paid a second time. Alone this is no mutant: the payment record keeps the second payment out."""
     pay = worker.orders.executor.pay
 
-    async def mutated(order: OrderRun, intent: Any) -> None:
-        with suppress(EndOrderError):
-            await pay(order, intent)
+    async def mutated(order: OrderRun, intent: Any) -> End:
         await pay(order, intent)
+        return await pay(order, intent)
 
     with patch.object(worker.orders.executor, "pay", mutated):
         yield

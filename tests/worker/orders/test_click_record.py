@@ -16,8 +16,8 @@ from worker.failpoints import FailpointName
 from worker.gateway.wire import leased_task
 from worker.journal.claims import Claims
 from worker.journal.journal import Journal
-from worker.orders.run import EndOrderError, OrderRun
-from worker.orders.submit import Permit, _ensure_permitted
+from worker.orders.permit import Permit, PermitExpiredError, ensure_permitted
+from worker.orders.run import OrderRun
 
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
 ORDERED = orders_pb2.ORDER_STATE_ORDERED
@@ -106,10 +106,10 @@ def test_a_permit_is_good_until_its_last_moment_and_not_in_it(left: float, may_c
     run = cast("OrderRun", SimpleNamespace(parts=SimpleNamespace(clock=clock)))
     permit = Permit(deadline=clock.elapsed() + left, waited=False)
     if may_click:
-        _ensure_permitted(run, permit)
+        ensure_permitted(run, permit)
     else:
-        with pytest.raises(EndOrderError, match="the permit ran out before the click; no click was made"):
-            _ensure_permitted(run, permit)
+        with pytest.raises(PermitExpiredError, match="the permit ran out before the click; no click was made"):
+            ensure_permitted(run, permit)
 
 
 async def test_a_lost_answer_is_looked_for_until_the_site_shows_the_order(bench: Bench) -> None:

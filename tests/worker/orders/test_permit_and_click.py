@@ -44,8 +44,8 @@ async def test_a_refused_permit_needs_a_human_and_no_click_is_made(bench: Bench,
 
 
 async def test_without_a_gateway_to_ask_no_click_is_made(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.orders.submit.PERMIT_PATIENCE", 0.3)
-    monkeypatch.setattr("worker.orders.submit.BETWEEN_ASKING", 0.05)
+    monkeypatch.setattr("worker.orders.permit.PERMIT_PATIENCE", 0.3)
+    monkeypatch.setattr("worker.orders.permit.BETWEEN_ASKING", 0.05)
     bench.gateway.script["RequestSubmitPermit"] = [Refusal(grpc.StatusCode.UNAVAILABLE)] * 1000
     end = await bench.execute()
     assert end.terminal_status == NEEDS_HUMAN
