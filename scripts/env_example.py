@@ -9,6 +9,7 @@ from pydantic_core import PydanticUndefined
 from gateway.cli.settings import CommandSettings
 from gateway.settings import Settings
 from worker.settings import WorkerSettings
+from worker.sites.registry import SiteSettings
 
 PREFIX = "RAKUTEN_"
 WIDTH = 100
@@ -27,11 +28,13 @@ def env_example() -> str:
     """The file's text: first what gateway and worker read, then what each reads alone, then what only commands do."""
     gateway, worker, commands = Settings.model_fields, WorkerSettings.model_fields, CommandSettings.model_fields
     shared = gateway.keys() & worker.keys()
+    sites = SiteSettings.model_fields.keys()
     known = gateway.keys() | worker.keys()
     sections = {
         "Gateway and worker": {name: field for name, field in gateway.items() if name in shared},
         "Gateway": {name: field for name, field in gateway.items() if name not in shared},
-        "Worker": {name: field for name, field in worker.items() if name not in shared},
+        "Worker": {name: field for name, field in worker.items() if name not in shared | sites},
+        "Sites of the worker": {name: field for name, field in worker.items() if name in sites},
         "Commands of order-gateway": {name: field for name, field in commands.items() if name not in known},
     }
     parts = [HEAD]

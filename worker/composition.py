@@ -51,14 +51,8 @@ class Loops:
 
 
 def open_sites(settings: WorkerSettings, stack: AsyncExitStack) -> list[Site]:
-    """Build the adapters; they are closed with the stack. Raises SettingsError."""
-    try:
-        sites = build_sites(
-            sandbox_url=settings.sandbox_url or None,
-            timeout_seconds=min(MOST_SITE_SECONDS, settings.step_timeout_seconds),
-        )
-    except ValueError as error:
-        raise SettingsError(f"RAKUTEN_SANDBOX_URL: {error}") from error
+    """Build the adapters; they are closed with the stack."""
+    sites = build_sites(settings, timeout_seconds=min(MOST_SITE_SECONDS, settings.step_timeout_seconds))
     for site in sites:
         stack.push_async_callback(site.close)
     return sites

@@ -12,13 +12,14 @@ from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from common.gateway_target import DEFAULT_GRPC_PORT, FORMER_NAME, RENAME, GatewayTarget
 from common.logs import LogFormat
 from common.settings import PREFIX, load
 from common.tokens import split_token
 from common.weak_secrets import ADVICE, is_weak
+from worker.sites.registry import SiteSettings
 
 SITE_LAG = 600
 LEAST_INTERVAL = 0.05
@@ -52,8 +53,8 @@ Token = Annotated[SecretStr | None, BeforeValidator(_first_token)]
 GatewayToken = Annotated[SecretStr | None, BeforeValidator(_secret_of_first_token)]
 
 
-class WorkerSettings(BaseSettings):
-    """Every setting of the worker; the description of each is its documentation."""
+class WorkerSettings(SiteSettings):
+    """Every setting of the worker, those of its sites included; the description of each is its documentation."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -106,7 +107,6 @@ class WorkerSettings(BaseSettings):
     order_max_total_yen: int | None = Field(
         None, ge=1, description="Most that an order may cost, yen, where the intent sets no limit. Neither: no order."
     )
-    sandbox_url: str = Field("", description="Address of the sandbox shop. Empty: the site `sandbox` is not served.")
     step_timeout_seconds: float = Field(120, gt=0, le=3600, description="Most that one step on the site may take.")
     lease_wait_seconds: float = Field(30, ge=0, le=60, description="How long one lease stream waits for an order.")
     verify_max_pages: int = Field(20, ge=1, le=200, description="Pages of the order list that a verification reads.")
@@ -167,7 +167,7 @@ class WorkerSettings(BaseSettings):
             GatewayTarget(value)
         return value
 
-    @field_validator("scraper_base_url", "sandbox_url")
+    @field_validator("scraper_base_url")
     @classmethod
     def _check_http_url(cls, value: str) -> str:
         if value and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):

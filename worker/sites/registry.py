@@ -1,26 +1,37 @@
-"""Which adapters a worker has."""
+"""Which adapters a worker has, and what each takes from the environment.
+
+A new site is a base class more of `SiteSettings`, where it has settings, and a function more in `BUILDERS`.
+"""
+
+from collections.abc import Callable
+from typing import Final
 
 from worker.sites.port import Site
 from worker.sites.rakuten import RakutenSite
 from worker.sites.sandbox.adapter import SandboxSite
-from worker.sites.sandbox.http import Credentials
+from worker.sites.sandbox.settings import SandboxSettings
 
 
-def build_sites(
-    *,
-    sandbox_url: str | None = None,
-    sandbox_username: str | None = None,
-    sandbox_password: str | None = None,
-    timeout_seconds: float = 30,
-) -> list[Site]:
-    """Rakuten's adapter, and the sandbox shop's where its address is given.
+class SiteSettings(SandboxSettings):
+    """The settings of all adapters; part of the worker's."""
 
-    Without a username and password the account that the sandbox shop opens with is used. Raises ValueError where the
-    address is more than scheme, host and port.
+
+def build_rakuten(_settings: SiteSettings, _timeout_seconds: float) -> Site:
+    """Build Rakuten's adapter, which cannot order yet."""
+    return RakutenSite()
+
+
+def build_sandbox(settings: SiteSettings, timeout_seconds: float) -> Site | None:
+    """Build the sandbox's adapter, for the account that the shop opens with; None where no shop's address is set."""
+    return SandboxSite(settings.sandbox_url, timeout_seconds=timeout_seconds) if settings.sandbox_url else None
+
+
+BUILDERS: Final[tuple[Callable[[SiteSettings, float], Site | None], ...]] = (build_rakuten, build_sandbox)
+
+
+def build_sites(settings: SiteSettings, *, timeout_seconds: float = 30) -> list[Site]:
+    """Build every adapter that the settings allow. Whoever builds them closes them.
+
+    `timeout_seconds`: most that connecting to a site, or one silence of it, may last.
     """
-    sites: list[Site] = [RakutenSite()]
-    if sandbox_url:
-        given = sandbox_username is not None and sandbox_password is not None
-        credentials = Credentials(sandbox_username or "", sandbox_password or "") if given else Credentials()
-        sites.append(SandboxSite(sandbox_url, credentials, timeout_seconds=timeout_seconds))
-    return sites
+    return [site for build in BUILDERS if (site := build(settings, timeout_seconds)) is not None]

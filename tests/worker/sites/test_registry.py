@@ -7,7 +7,7 @@ import pytest
 from tests.worker.running_shop import no_look
 from worker.sites.port import Confirmation, Item, Page, Site, Submission, sites_that_can_order
 from worker.sites.rakuten import RakutenSite
-from worker.sites.registry import build_sites
+from worker.sites.registry import SiteSettings, build_sites
 
 PAGE = Page("", "GET", 200, b"")
 ARGUMENTS = {
@@ -37,10 +37,10 @@ async def test_rakuten_guesses_nothing(operation: str) -> None:
 
 
 async def test_only_configured_sites_can_order() -> None:
-    sites = build_sites()
+    sites = build_sites(SiteSettings())
     assert [site.name for site in sites] == ["rakuten"]
     assert sites_that_can_order(sites) == []
-    sites = build_sites(sandbox_url="http://127.0.0.1:31115/", sandbox_username="a", sandbox_password="b")
+    sites = build_sites(SiteSettings(sandbox_url="http://127.0.0.1:31115/"))
     assert [site.name for site in sites] == ["rakuten", "sandbox"]
     assert sites_that_can_order(sites) == ["sandbox"]
     for site in sites:
@@ -50,4 +50,4 @@ async def test_only_configured_sites_can_order() -> None:
 @pytest.mark.parametrize("url", ["127.0.0.1:1", "ftp://127.0.0.1", "http://127.0.0.1/shop", "http:///x"])
 def test_an_address_must_be_an_origin(url: str) -> None:
     with pytest.raises(ValueError, match="scheme, host and port"):
-        build_sites(sandbox_url=url)
+        SiteSettings(sandbox_url=url)

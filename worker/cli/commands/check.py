@@ -14,6 +14,8 @@ from worker.gateway.client import GatewayClient, open_channel
 from worker.gateway.port import BAD_CREDENTIALS, Refused, Unreachable
 from worker.main import NO_SITE
 from worker.settings import WorkerSettings
+from worker.sites.port import sites_that_can_order
+from worker.sites.registry import build_sites
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,8 +38,15 @@ def check() -> None:
     except Refused as refusal:
         raise CommandError(f"{BAD_CREDENTIALS} ({refusal.reason_name}): {refusal}", Exit.DENIED) from refusal
     say(f"the gateway at {address} answers and takes the token")
-    if not settings.sandbox_url:
+    if not asyncio.run(_can_order(settings)):
         warn(NO_SITE)
+
+
+async def _can_order(settings: WorkerSettings) -> bool:
+    sites = build_sites(settings)
+    for site in sites:
+        await site.close()
+    return bool(sites_that_can_order(sites))
 
 
 async def _ask_gateway(settings: WorkerSettings) -> None:

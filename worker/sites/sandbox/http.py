@@ -21,6 +21,7 @@ from worker.sites.forms import Form
 from worker.sites.page_reader import PageReader
 from worker.sites.port import LoggedOutError, Page, PreSendCheck, SiteError
 from worker.sites.sandbox.pages import read_login_form
+from worker.sites.sandbox.settings import origin_of
 from worker.sites.shown import is_link
 
 LOGIN_PATH = "/login"
@@ -84,17 +85,14 @@ class SandboxHttp:
         timeout_seconds: float = 30,
         max_page_bytes: int = MAX_PAGE_BYTES,
     ) -> None:
-        parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
-            raise ValueError("the sandbox shop's address must be scheme, host and port")
-        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self.origin = origin_of(base_url)
         self._credentials = credentials
         self._reader = reader
         self._answer_seconds = ANSWER_TIMEOUTS * timeout_seconds
         self._timeout = httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 10))
         self._max_page_bytes = max_page_bytes
         # Made once: reading the system's authorities takes as long as a whole order. Over http none is needed.
-        secure = parts.scheme == "https"
+        secure = self.origin.startswith("https:")
         self._tls = ssl.create_default_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._client = self._new_client()
         self._logged_in = False
