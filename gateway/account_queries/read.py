@@ -3,9 +3,9 @@
 from typing import Final
 
 from gateway.account_queries.submit import query_not_found
-from gateway.domain.account_queries import Query, QueryDetail, QueryKind, QueryPage, QuerySlice, QueryStatus
+from gateway.domain.account_queries import Query, QueryDetail, QueryKind, QueryStatus
 from gateway.domain.instant import Instant
-from gateway.domain.paging import fill, in_batches
+from gateway.domain.paging import Page, Slice, fill, in_batches
 from gateway.domain.refusals import Refusal
 from gateway.store import account_queries
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction
@@ -28,7 +28,7 @@ def list_queries(
     kind: QueryKind | None,
     below: int | None,
     count: int,
-) -> QueryPage:
+) -> Page[Query, int]:
     """Return up to `count` queries older than row `below` (None: from the newest), newest first.
 
     Fewer where they are large, but at least one. Rows are numbered by submission and never reused, so paging neither
@@ -40,16 +40,16 @@ def list_queries(
         lambda query: query.row,
     )
     page = fill(queries, count, _size)
-    return QueryPage(page.items, page.items[-1].row if page.more else None)
+    return Page(page.items, page.items[-1].row if page.more else None)
 
 
 def slice_queries(
     tx: ReadTransaction, now: Instant, status: QueryStatus | None, kind: QueryKind | None, skip: int, count: int
-) -> QuerySlice:
+) -> Slice[Query]:
     """Return a page as `list_queries` does, after leaving out the newest `skip`, and how many there are in all."""
     first = account_queries.newest(tx, status, kind, count=1, skip=skip)
-    queries = list_queries(tx, now, status, kind, first[0].row + 1, count).queries if first else ()
-    return QuerySlice(queries, account_queries.number_of(tx, status, kind))
+    queries = list_queries(tx, now, status, kind, first[0].row + 1, count).items if first else ()
+    return Slice(queries, account_queries.number_of(tx, status, kind))
 
 
 def _size(query: Query) -> int:

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from gateway.domain.callbacks import Callback, CallbackPage, CallbackStatus
+from gateway.domain.callbacks import Callback, CallbackStatus
 from gateway.domain.instant import Instant
 from gateway.domain.models import Actor
+from gateway.domain.paging import Page
 from gateway.domain.refusals import Reason, Refusal
 from gateway.orders.callbacks import file_callback
 from gateway.orders.history import record_general
@@ -21,11 +22,11 @@ def list_callbacks(
     task_id: str | None,
     below: int | None,
     count: int,
-) -> CallbackPage:
+) -> Page[Callback, int]:
     """Return up to `count` callbacks of rows smaller than `below` (None: from the newest), newest first."""
     found = callbacks.newest(tx, status, task_id, below=ABOVE_ALL_ROWS if below is None else below, count=count + 1)
     page = tuple(found[:count])
-    return CallbackPage(page, page[-1].row if len(found) > count else None)
+    return Page(page, page[-1].row if len(found) > count else None)
 
 
 def replay(tx: Transaction, now: Instant, callback_id: str, actor: Actor) -> Callback | Refusal:

@@ -5,8 +5,9 @@ A difference is found when the site has been read, stands once, and goes when it
 
 from collections.abc import Iterable
 
-from gateway.domain.catalog import DiscrepancyKind, DiscrepancyPage, DiscrepancySlice
+from gateway.domain.catalog import Discrepancy, DiscrepancyKind
 from gateway.domain.instant import Instant
+from gateway.domain.paging import Page, Slice
 from gateway.store import catalog
 from gateway.store.port import ABOVE_ALL_ROWS, Transaction
 
@@ -21,19 +22,19 @@ def compare_orders(tx: Transaction, now: Instant, site: str, order_numbers: Iter
 
 def list_discrepancies(
     tx: Transaction, _now: Instant, kind: DiscrepancyKind | None, site: str | None, below: int | None, count: int
-) -> DiscrepancyPage:
+) -> Page[Discrepancy, int]:
     """Return up to `count` differences that hold now, older than row `below` (None: from the newest), newest first."""
     catalog.drop_settled(tx)
     above = ABOVE_ALL_ROWS if below is None else below
     found = catalog.newest_discrepancies(tx, kind, site, below=above, count=count + 1)
     page = tuple(found[:count])
-    return DiscrepancyPage(page, page[-1].row if len(found) > count else None)
+    return Page(page, page[-1].row if len(found) > count else None)
 
 
 def slice_discrepancies(
     tx: Transaction, _now: Instant, kind: DiscrepancyKind | None, site: str | None, skip: int, count: int
-) -> DiscrepancySlice:
+) -> Slice[Discrepancy]:
     """Return up to `count` differences that hold now after the newest `skip`, and how many there are in all."""
     catalog.drop_settled(tx)
     found = catalog.newest_discrepancies(tx, kind, site, count=count, skip=skip)
-    return DiscrepancySlice(tuple(found), catalog.number_of_discrepancies(tx, kind, site))
+    return Slice(tuple(found), catalog.number_of_discrepancies(tx, kind, site))

@@ -161,22 +161,6 @@ class QueryDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryPage:
-    """Some queries, newest first. `next_row`: the page after this one starts below it; None on the last page."""
-
-    queries: tuple[Query, ...]
-    next_row: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class QuerySlice:
-    """Some queries, newest first, and how many there are in all."""
-
-    queries: tuple[Query, ...]
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
 class QueryLeaseRequest:
     """A worker that asks for a query. `session_id` is None over REST; `held` is what the session has in hand."""
 

@@ -42,14 +42,6 @@ class Callback:
 
 
 @dataclass(frozen=True, slots=True)
-class CallbackPage:
-    """Some callbacks, newest first. `next_below`: the page after this one holds smaller rows; None on the last."""
-
-    callbacks: tuple[Callback, ...]
-    next_below: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class DueCallback:
     """A callback that is due, with what its body is made of. `intent_json` is None for a test."""
 

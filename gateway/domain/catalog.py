@@ -77,22 +77,6 @@ class CatalogOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogPage:
-    """Some orders, latest seen first. `next_seen`: the page after this one starts below it; None on the last page."""
-
-    orders: tuple[CatalogOrder, ...]
-    next_seen: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogSlice:
-    """Some orders, latest seen first, and how many there are in all."""
-
-    orders: tuple[CatalogOrder, ...]
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
 class Discrepancy:
     """One difference, for a person to look at. `task_id` is empty where no task is concerned."""
 
@@ -121,19 +105,3 @@ class Discrepancy:
                     f"{self.site} shows order {self.order_number} as {self.site_state}, "
                     f"task {self.task_id} has told {self.task_state}"
                 )
-
-
-@dataclass(frozen=True, slots=True)
-class DiscrepancyPage:
-    """Some differences, newest first. `next_row`: the page after this one starts below it; None on the last page."""
-
-    discrepancies: tuple[Discrepancy, ...]
-    next_row: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class DiscrepancySlice:
-    """Some differences, newest first, and how many there are in all."""
-
-    discrepancies: tuple[Discrepancy, ...]
-    total: int

@@ -194,14 +194,6 @@ class TaskDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskPage:
-    """Some tasks, newest first. `next_row`: the page after this one starts below it; None on the last page."""
-
-    tasks: tuple[TaskDetail, ...]
-    next_row: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class LeaseRequest:
     """A worker that asks for an order. `session_id` and `journal_id` are None over REST."""
 

@@ -56,14 +56,6 @@ class HistoryFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryPage:
-    """Some events, newest first. `next_below`: the page after this one holds smaller numbers; None on the last page."""
-
-    events: tuple[HistoryEvent, ...]
-    next_below: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Alert:
     """Something that a person should look at; it stands while `cleared_at` is None."""
 
@@ -73,14 +65,6 @@ class Alert:
     message: str
     raised_at: str
     cleared_at: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class AlertPage:
-    """Some alerts, newest first. `next_below` as in HistoryPage."""
-
-    alerts: tuple[Alert, ...]
-    next_below: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +88,6 @@ class Decision:
     last_worker_id: str | None
     alerts: tuple[Alert, ...]
     settles_in: timedelta | None
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionPage:
-    """Some decisions, the longest waiting first. `next_after`: position of the last one; None on the last page."""
-
-    decisions: tuple[Decision, ...]
-    next_after: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)

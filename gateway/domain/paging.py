@@ -1,16 +1,33 @@
-"""How much one page of a list may hold: so many items, and so many bytes whatever the items are."""
+"""Lists in parts: pages that go on where the last one ended, slices by number, and how much a page may hold."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
+K = TypeVar("K")
 R = TypeVar("R")
 
 MAX_PAGE_BYTES: Final = 3 * 1024 * 1024
 """About how large a page may become; a client takes messages of 4 MiB by default."""
 
 _BATCH: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T, K]):
+    """Some items of a list, and the position of the last one, where the next page begins; None on the last page."""
+
+    items: tuple[T, ...]
+    next_after: K | None
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Generic[T]):
+    """Some items of a list, left out and counted by number, and how many there are in all."""
+
+    items: tuple[T, ...]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,14 @@ from typing import Final
 
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import Actor, AlertKind, Policy
-from gateway.domain.operations import Alert, AlertPage
+from gateway.domain.operations import Alert
+from gateway.domain.paging import Page
 from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import TaskStatus
 from gateway.orders.history import record_general
 from gateway.orders.read import waiting_too_long
 from gateway.store import alerts, tasks, workers
-from gateway.store.port import ReadTransaction, Transaction
+from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Transaction
 from gateway.store.workers import WorkerRecord
 
 _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
@@ -28,7 +29,6 @@ _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
     AlertKind.TASK_NEEDS_HUMAN: "it clears itself when the task is resolved or requeued",
     AlertKind.FAILED_IN_DOUBT: "it clears itself when the task is resolved",
 }
-_ABOVE_ALL: Final = 2**63 - 1
 
 
 def watch_queue(tx: Transaction, now: Instant, policy: Policy) -> int:
@@ -101,12 +101,12 @@ class WorkerWatch:
 
 def list_alerts(
     tx: ReadTransaction, _now: Instant, kind: AlertKind | None, cleared_too: bool, below: int | None, count: int
-) -> AlertPage:
+) -> Page[Alert, int]:
     """Return up to `count` alerts with numbers smaller than `below` (None: from the newest), newest first."""
-    end = _ABOVE_ALL if below is None else below
+    end = ABOVE_ALL_ROWS if below is None else below
     found = alerts.newest(tx, kind, cleared_too=cleared_too, below=end, count=count + 1)
     shown = tuple(found[:count])
-    return AlertPage(shown, shown[-1].alert_id if len(found) > count else None)
+    return Page(shown, shown[-1].alert_id if len(found) > count else None)
 
 
 def answer_alert(tx: Transaction, now: Instant, alert_id: int, reason: str, actor: Actor) -> Alert | Refusal:

@@ -5,8 +5,8 @@ from typing import Final
 
 from gateway.domain.instant import Instant
 from gateway.domain.models import LeaseRecord, Policy, Report, Task, Via
-from gateway.domain.operations import UNKNOWN_JOURNAL, Decision, DecisionPage, LateReport
-from gateway.domain.paging import fill
+from gateway.domain.operations import UNKNOWN_JOURNAL, Decision, LateReport
+from gateway.domain.paging import Page, fill
 from gateway.domain.states import NOTHING_PLACED, Placement
 from gateway.domain.transitions import allowed
 from gateway.operations.actions import settles_in
@@ -27,7 +27,7 @@ _SIZE_OF_A_REPORT: Final = 4_000
 
 def list_decisions(
     tx: ReadTransaction, now: Instant, policy: Policy, after: tuple[int, int] | None, count: int
-) -> DecisionPage:
+) -> Page[Decision, tuple[int, int]]:
     """Return up to `count` tasks that wait for a person, the longest waiting first.
 
     A task waits from its oldest standing alert on: whatever turns a task stale or needs_human raises one. `after` is
@@ -37,7 +37,7 @@ def list_decisions(
         (_decision(tx, now, policy, waiting.task), _position(waiting)) for waiting in _waiting(tx, after or (0, 0))
     )
     page = fill(found, count, lambda each: _size(each[0]))
-    return DecisionPage(tuple(decision for decision, _ in page.items), page.items[-1][1] if page.more else None)
+    return Page(tuple(decision for decision, _ in page.items), page.items[-1][1] if page.more else None)
 
 
 def summary(task: Task, held: Sequence[LeaseRecord], reports: Sequence[Report], late: Sequence[LateReport]) -> str:

@@ -4,23 +4,22 @@ from collections.abc import Sequence
 from typing import Final
 
 from gateway.domain.instant import Instant
-from gateway.domain.operations import HistoryEvent, HistoryFilter, HistoryPage
-from gateway.domain.paging import fill, in_batches
+from gateway.domain.operations import HistoryEvent, HistoryFilter
+from gateway.domain.paging import Page, fill, in_batches
 from gateway.store import history
-from gateway.store.port import ReadTransaction
+from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction
 
-_ABOVE_ALL: Final = 2**63 - 1
 _SIZE_WITHOUT_TEXTS: Final = 1_000
 
 
 def list_events(
     tx: ReadTransaction, _now: Instant, wanted: HistoryFilter, below: int | None, count: int
-) -> HistoryPage:
+) -> Page[HistoryEvent, int]:
     """Return up to `count` events with numbers smaller than `below` (None: from the newest), newest first.
 
     Fewer where they are large, but at least one.
     """
-    end = _ABOVE_ALL if below is None else below
+    end = ABOVE_ALL_ROWS if below is None else below
     if wanted.until is not None:
         end = min(end, _first_at_or_after(tx, wanted.until))
     first = 0 if wanted.since is None else _first_at_or_after(tx, wanted.since)
@@ -29,7 +28,7 @@ def list_events(
         return history.newest(tx, wanted.subject, wanted.kinds, first=first, below=last, count=few)
 
     page = fill(in_batches(read, end, lambda event: event.sequence), count, _size)
-    return HistoryPage(page.items, page.items[-1].sequence if page.more else None)
+    return Page(page.items, page.items[-1].sequence if page.more else None)
 
 
 def _size(event: HistoryEvent) -> int:
@@ -44,7 +43,7 @@ def _first_at_or_after(tx: ReadTransaction, utc: str) -> int:
     """
     last = history.last(tx)
     if last is None or last.occurred_at < utc:
-        return _ABOVE_ALL
+        return ABOVE_ALL_ROWS
     low, high = 0, last.sequence
     while low < high:
         middle = (low + high) // 2

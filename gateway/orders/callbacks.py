@@ -7,10 +7,10 @@ from gateway.domain.instant import Instant
 from gateway.domain.json_writing import dump
 from gateway.domain.models import Task
 from gateway.domain.states import TaskStatus
-from gateway.domain.task_document import task_document
 from gateway.store import callbacks, history
 from gateway.store.port import Transaction
 from gateway.store.reports import with_reports
+from gateway.task_document import task_document
 
 CALLED_BACK: Final = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.NEEDS_HUMAN, TaskStatus.STALE})
 """Whoever filed the task is told when it comes into one of these."""

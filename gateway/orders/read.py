@@ -4,18 +4,17 @@ from datetime import timedelta
 from typing import Final
 
 from gateway.domain.instant import Instant, microseconds, parse_utc
-from gateway.domain.models import Health, Policy, QueuedTask, TaskDetail, TaskPage, WorkerSeen
-from gateway.domain.paging import fill, in_batches
+from gateway.domain.models import Health, Policy, QueuedTask, TaskDetail, WorkerSeen
+from gateway.domain.paging import Page, Slice, fill, in_batches
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus
 from gateway.orders.submit import not_found
 from gateway.store import figures, pauses, tasks, workers
-from gateway.store.port import ReadTransaction
+from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction
 from gateway.store.reports import with_reports
 
 MAX_WAITING_SHOWN: Final = 100
 _SIZE_WITHOUT_TEXTS: Final = 4_000
-_ABOVE_ALL_ROWS: Final = 2**63 - 1
 
 
 def get_task(tx: ReadTransaction, _now: Instant, task_id: str) -> TaskDetail | Refusal:
@@ -26,7 +25,7 @@ def get_task(tx: ReadTransaction, _now: Instant, task_id: str) -> TaskDetail | R
 
 def list_tasks(
     tx: ReadTransaction, _now: Instant, status: TaskStatus | None, site: str | None, below: int | None, count: int
-) -> TaskPage:
+) -> Page[TaskDetail, int]:
     """Return up to `count` tasks older than row `below` (None: from the newest), newest first.
 
     Fewer where they are large, but at least one, so that a page fits the 4 MiB that a client takes by default. Rows are
@@ -34,23 +33,23 @@ def list_tasks(
     """
     found = in_batches(
         lambda last, few: tasks.newest(tx, status, site, last, few),
-        _ABOVE_ALL_ROWS if below is None else below,
+        ABOVE_ALL_ROWS if below is None else below,
         lambda task: task.row,
     )
     page = fill((with_reports(tx, task) for task in found), count, size_of_task)
-    return TaskPage(page.items, page.items[-1].task.row if page.more else None)
+    return Page(page.items, page.items[-1].task.row if page.more else None)
 
 
 def list_tasks_from(
     tx: ReadTransaction, now: Instant, status: TaskStatus | None, site: str | None, offset: int, count: int
-) -> tuple[tuple[TaskDetail, ...], int]:
+) -> Slice[TaskDetail]:
     """Return a page as `list_tasks` does, after leaving out the `offset` newest, and how many tasks there are in all.
 
     For the documented JSON contract. Both figures come from an index alone.
     """
-    first = tasks.row_at(tx, status, site, min(offset, _ABOVE_ALL_ROWS))
-    found = () if first is None else list_tasks(tx, now, status, site, first + 1, count).tasks
-    return found, tasks.number_of(tx, status, site)
+    first = tasks.row_at(tx, status, site, min(offset, ABOVE_ALL_ROWS))
+    found = () if first is None else list_tasks(tx, now, status, site, first + 1, count).items
+    return Slice(found, tasks.number_of(tx, status, site))
 
 
 def size_of_task(detail: TaskDetail) -> int:

@@ -148,7 +148,7 @@ class OrdersInUseCases:
     def view(self) -> View:
         page = self._run(list_tasks, None, None, None, 100)
         late = self._book.rows("SELECT count(*) AS count FROM events WHERE kind = 'report_refused'")
-        return View(tuple(map(_seen, page.tasks)), frozenset(self._book.alerts()), late[0]["count"])
+        return View(tuple(map(_seen, page.items)), frozenset(self._book.alerts()), late[0]["count"])
 
     def close(self) -> None:
         self._book.database.close()

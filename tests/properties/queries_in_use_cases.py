@@ -83,7 +83,7 @@ class QueriesInUseCases:
 
     def page(self, status: QueryStatus | None, kind: QueryKind | None, size: int, token: str) -> Page | Refused:
         page = self._run(list_queries, status, kind, int(token) if token else None, size)
-        return tuple(_seen(query, None) for query in page.queries), str(page.next_row or "")
+        return tuple(_seen(query, None) for query in page.items), str(page.next_after or "")
 
     def close(self) -> None:
         self._book.database.close()

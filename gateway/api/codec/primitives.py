@@ -13,6 +13,7 @@ from google.protobuf import duration_pb2, timestamp_pb2
 
 from gateway.domain.instant import parse_utc
 from gateway.domain.refusals import invalid
+from gateway.store.port import ABOVE_ALL_ROWS
 
 _LONGEST_PAGE_TOKEN: Final = 16 * 1024
 _MOST_SECONDS: Final = 315_576_000_000
@@ -77,7 +78,9 @@ def page_position(text: str, filters: list[str], parts: int) -> tuple[int, ...] 
         position, made_for = (tuple(told[:parts]), told[parts:]) if isinstance(told, list) else ((), [])
     except (ValueError, binascii.Error, RecursionError, TypeError):
         position, made_for = (), []
-    whole = all(isinstance(part, int) and not isinstance(part, bool) and 0 < part < 2**63 for part in position)
+    whole = all(
+        isinstance(part, int) and not isinstance(part, bool) and 0 < part <= ABOVE_ALL_ROWS for part in position
+    )
     if len(position) != parts or not whole or made_for != filters:
         raise invalid("page_token", "must be next_page_token of a page with the same filters; start without one")
     return position

@@ -40,7 +40,7 @@ def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRo
         require_catalog(policy)
         checked = None if site is None else fields.site("site", site, policy.sites)
         found = await store.read(slice_catalog, checked, offset, limit)
-        return await answer_page(query_convert.catalog_order_json, found.orders, found.total, limit, offset)
+        return await answer_page(query_convert.catalog_order_json, found.items, found.total, limit, offset)
 
     @router.post(
         "/discovery",
@@ -70,6 +70,6 @@ def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRo
         require_catalog(policy)
         checked = None if site is None else fields.site("site", site, policy.sites)
         found = await store.write(slice_discrepancies, kind, checked, offset, limit)
-        return await answer_page(query_convert.discrepancy_json, found.discrepancies, found.total, limit, offset)
+        return await answer_page(query_convert.discrepancy_json, found.items, found.total, limit, offset)
 
     return router

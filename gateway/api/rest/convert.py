@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from gateway.domain.json_writing import JsonText
 from gateway.domain.models import Health, Lease, OtherOrders, Pause, Renewed, Reported, Submitted
-from gateway.domain.task_document import task_document
+from gateway.task_document import task_document
 
 _FIELDS_HERE: Final = {"intent_json": "intent"}
 """The contract's names of fields that have another one here."""

@@ -16,9 +16,9 @@ from gateway.api.submission import file_order
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy, Submission
 from gateway.domain.states import TaskStatus
-from gateway.domain.task_document import task_document
 from gateway.orders.read import get_task, list_tasks_from
 from gateway.store.port import Store
+from gateway.task_document import task_document
 
 _SERVICE = "ordergateway.v1.OrderService"
 
@@ -67,8 +67,8 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
         `limit` says how many. Go on at `next_offset`.
         """
         checked = None if site is None else fields.site("site", site, policy.sites)
-        tasks, total = await store.read(list_tasks_from, status, checked, offset, limit)
-        return await answer_page(task_document, tasks, total, limit, offset)
+        found = await store.read(list_tasks_from, status, checked, offset, limit)
+        return await answer_page(task_document, found.items, found.total, limit, offset)
 
     @router.get(
         "/{task_id}",

@@ -8,11 +8,9 @@ from fastapi import Path, Query
 from pydantic import AfterValidator, BeforeValidator
 
 from gateway.domain import fields
+from gateway.store.port import ABOVE_ALL_ROWS
 
 DEFAULT_WAIT: Final = 30
-
-_LARGEST_OFFSET: Final = 2**63 - 1
-"""No table is longer; a larger offset gives the same empty slice."""
 
 
 def _plain(form: str, otherwise: str) -> Callable[[Any], Any]:
@@ -42,7 +40,8 @@ Offset = Annotated[
     int,
     Query(ge=0, description="How many of the newest to leave out."),
     BeforeValidator(_plain(r"-?[0-9]+", "must be a whole number")),
-    AfterValidator(lambda value: min(value, _LARGEST_OFFSET)),
+    # No table is longer; a larger offset gives the same empty slice.
+    AfterValidator(lambda value: min(value, ABOVE_ALL_ROWS)),
 ]
 Wait = Annotated[
     float,

@@ -71,7 +71,7 @@ def query_routes(store: Store, policy: QueryPolicy, new_query_id: Callable[[], s
     ) -> Response:
         """List queries, newest first, without their results; about 3 MiB at most, then go on at `next_offset`."""
         found = await store.read(slice_queries, status, kind, offset, limit)
-        return await answer_page(query_convert.query_json, found.queries, found.total, limit, offset)
+        return await answer_page(query_convert.query_json, found.items, found.total, limit, offset)
 
     @router.get(
         "/{query_id}",

@@ -65,8 +65,8 @@ class AccountQueryService:
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_queries, status, kind, below, size)
         return account_queries_pb2.ListQueriesResponse(
-            queries=await converted(codec.query_message, page.queries),
-            next_page_token=make_page_token(page.next_row, filters),
+            queries=await converted(codec.query_message, page.items),
+            next_page_token=make_page_token(page.next_after, filters),
         )
 
     async def watch_query(

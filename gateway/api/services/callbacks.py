@@ -34,8 +34,8 @@ class CallbackOperations:
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_callbacks, status, task_id, below, size)
         return operations_pb2.ListCallbacksResponse(
-            callbacks=[callback_message(callback) for callback in page.callbacks],
-            next_page_token=make_page_token(page.next_below, filters),
+            callbacks=[callback_message(callback) for callback in page.items],
+            next_page_token=make_page_token(page.next_after, filters),
         )
 
     async def replay_callback(

@@ -33,8 +33,8 @@ class CatalogService:
         below = page_token(request.page_token, filters)
         page = await self._store.read(list_catalog, site, below, fields.page_size("page_size", request.page_size))
         return catalog_pb2.ListCatalogOrdersResponse(
-            orders=[codec.catalog_order_message(order) for order in page.orders],
-            next_page_token=make_page_token(page.next_seen, filters),
+            orders=[codec.catalog_order_message(order) for order in page.items],
+            next_page_token=make_page_token(page.next_after, filters),
         )
 
     async def discover(self, request: catalog_pb2.DiscoverRequest, call: Call) -> catalog_pb2.DiscoverResponse:
@@ -58,8 +58,8 @@ class CatalogService:
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.write(list_discrepancies, kind, site, below, size)
         return catalog_pb2.ListDiscrepanciesResponse(
-            discrepancies=[codec.discrepancy_message(found) for found in page.discrepancies],
-            next_page_token=make_page_token(page.next_row, filters),
+            discrepancies=[codec.discrepancy_message(found) for found in page.items],
+            next_page_token=make_page_token(page.next_after, filters),
         )
 
     def _site(self, name: str) -> str | None:

@@ -58,7 +58,7 @@ class OperationsService(CallbackOperations):
             list_decisions, self._policy, None if after is None else (after[0], after[1]), size
         )
         return operations_pb2.ListDecisionsResponse(
-            decisions=await converted(codec.decision_message, page.decisions),
+            decisions=await converted(codec.decision_message, page.items),
             next_page_token=make_page_token(page.next_after, []),
         )
 
@@ -137,8 +137,8 @@ class OperationsService(CallbackOperations):
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_events, wanted, below, size)
         return operations_pb2.ListEventsResponse(
-            events=await converted(codec.event_message, page.events),
-            next_page_token=make_page_token(page.next_below, filters),
+            events=await converted(codec.event_message, page.items),
+            next_page_token=make_page_token(page.next_after, filters),
         )
 
     async def list_alerts(
@@ -151,8 +151,8 @@ class OperationsService(CallbackOperations):
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_alerts, kind, request.include_cleared, below, size)
         return operations_pb2.ListAlertsResponse(
-            alerts=[codec.alert_message(alert) for alert in page.alerts],
-            next_page_token=make_page_token(page.next_below, filters),
+            alerts=[codec.alert_message(alert) for alert in page.items],
+            next_page_token=make_page_token(page.next_after, filters),
         )
 
     async def clear_alert(

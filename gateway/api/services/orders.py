@@ -61,8 +61,8 @@ class OrderService:
         size = fields.page_size("page_size", request.page_size)
         page = await self._store.read(list_tasks, status, site, below, size)
         return orders_pb2.ListOrdersResponse(
-            tasks=await converted(codec.task_message, page.tasks),
-            next_page_token=make_page_token(page.next_row, filters),
+            tasks=await converted(codec.task_message, page.items),
+            next_page_token=make_page_token(page.next_after, filters),
         )
 
     async def watch_order(

@@ -11,13 +11,13 @@ from gateway.domain.json_writing import dump
 from gateway.domain.models import Reported
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState, TaskStatus
-from gateway.domain.task_document import task_document
 from gateway.operations.restore import mark_restored
 from gateway.orders.callbacks import file_callback
 from gateway.orders.submit import cancel
 from gateway.store import tasks
 from gateway.store.port import Transaction
 from gateway.store.reports import with_reports
+from gateway.task_document import task_document
 from tests.gateway.callbacks.conftest import INTENT, Courier
 from tests.gateway.callbacks.receiver import Receiver
 from tests.gateway.operations.person import OPERATOR, Person

@@ -66,12 +66,12 @@ class Shop:
         return asked
 
     def orders(self) -> dict[str, CatalogOrder]:
-        return {order.order_number: order for order in self.book.run(list_catalog, None, None, 200).orders}
+        return {order.order_number: order for order in self.book.run(list_catalog, None, None, 200).items}
 
     def found(self) -> list[tuple[str, str, str]]:
         """Kind, order number and task of what differs, the oldest first."""
         page = self.book.run(list_discrepancies, None, None, None, 200)
-        return [(each.kind.value, each.order_number, each.task_id) for each in reversed(page.discrepancies)]
+        return [(each.kind.value, each.order_number, each.task_id) for each in reversed(page.items)]
 
 
 def order_list(*numbers: str, covered: bool = True) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def test_a_state_that_moved_on_is_found_once_and_goes_when_the_task_has_caught_u
     lease = order(book, "po-1", "A-1", OrderState.PAID)
     for _ in range(2):
         shop.show("A-1", details={"A-1": "shipped"})
-    (found,) = book.run(list_discrepancies, None, None, None, 10).discrepancies
+    (found,) = book.run(list_discrepancies, None, None, None, 10).items
     assert (found.kind.value, found.task_state, found.site_state) == ("state_moved_on", "paid", "shipped")
     assert "shipped" in found.explanation
     assert "paid" in found.explanation
@@ -273,12 +273,12 @@ def test_every_kind_at_once_is_listed_newest_first_and_by_kind(shop: Shop, book:
         ("unknown_to_tasks", "A-9", ""),
     ]
     first = book.run(list_discrepancies, None, None, None, 2)
-    rest = book.run(list_discrepancies, None, None, first.next_row, 2)
-    assert len({each.row for each in first.discrepancies + rest.discrepancies}) == 3
-    assert rest.next_row is None
-    only = book.run(list_discrepancies, first.discrepancies[0].kind, "sandbox", None, 10).discrepancies
-    assert [each.kind for each in only] == [first.discrepancies[0].kind]
-    assert book.run(list_discrepancies, None, "rakuten", None, 10).discrepancies == ()
+    rest = book.run(list_discrepancies, None, None, first.next_after, 2)
+    assert len({each.row for each in first.items + rest.items}) == 3
+    assert rest.next_after is None
+    only = book.run(list_discrepancies, first.items[0].kind, "sandbox", None, 10).items
+    assert [each.kind for each in only] == [first.items[0].kind]
+    assert book.run(list_discrepancies, None, "rakuten", None, 10).items == ()
 
 
 def test_details_are_read_of_what_is_new_or_not_final_and_bounded_a_round(shop: Shop) -> None:
@@ -334,9 +334,9 @@ def test_the_catalogue_keeps_the_normalised_fields_latest_seen_first(shop: Shop,
     assert kept.discovered_at < kept.last_seen_at
     assert kept.detail_fetched_at == kept.last_seen_at
     pages = book.run(list_catalog, "sandbox", None, 2)
-    assert [each.order_number for each in pages.orders] == ["A-3", "A-1"]
-    last = book.run(list_catalog, "sandbox", pages.next_seen, 2)
-    assert ([each.order_number for each in last.orders], last.next_seen) == (["A-2"], None)
+    assert [each.order_number for each in pages.items] == ["A-3", "A-1"]
+    last = book.run(list_catalog, "sandbox", pages.next_after, 2)
+    assert ([each.order_number for each in last.items], last.next_after) == (["A-2"], None)
 
 
 @pytest.mark.parametrize(

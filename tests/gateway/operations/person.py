@@ -3,7 +3,8 @@
 from typing import Any
 
 from gateway.domain.models import Actor, AlertKind, Via
-from gateway.domain.operations import Alert, Decision, HistoryFilter, HistoryPage, Resolution
+from gateway.domain.operations import Alert, Decision, HistoryEvent, HistoryFilter, Resolution
+from gateway.domain.paging import Page
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.operations.actions import expire_now, requeue, resolve, withdraw
 from gateway.operations.alerts import answer_alert, list_alerts
@@ -62,13 +63,13 @@ class Person:
         return self.book.run(forget_worker, worker_id, WHY, OPERATOR)
 
     def decisions(self) -> tuple[Decision, ...]:
-        return self.book.run(list_decisions, self.book.policy, None, 200).decisions
+        return self.book.run(list_decisions, self.book.policy, None, 200).items
 
     def decision(self, task_id: str = "po-1") -> Decision:
         return next(decision for decision in self.decisions() if decision.task.task.task_id == task_id)
 
     def alerts(self, kind: AlertKind | None = None, *, cleared_too: bool = False) -> tuple[Alert, ...]:
-        return self.book.run(list_alerts, kind, cleared_too, None, 200).alerts
+        return self.book.run(list_alerts, kind, cleared_too, None, 200).items
 
     def clear(self, alert_id: int) -> Any:
         return self.book.run(answer_alert, alert_id, WHY, OPERATOR)
@@ -81,7 +82,7 @@ class Person:
         until: str | None = None,
         below: int | None = None,
         count: int = 200,
-    ) -> HistoryPage:
+    ) -> Page[HistoryEvent, int]:
         return self.book.run(list_events, HistoryFilter(subject, kinds, since, until), below, count)
 
 

@@ -52,7 +52,7 @@ def test_each_action_from_each_status(
         assert outcome.task.status is LEADS_TO[event]
         assert outcome.task.status in TRANSITIONS[event, status]
         assert outcome.task.lease_count == before.lease_count
-        last = person.events("po-1").events[0]
+        last = person.events("po-1").items[0]
         assert (last.kind, last.actor, last.reason) == (event, "operator", WHY)
         assert (last.before, last.after) == (status, outcome.task.status)
     else:
@@ -61,7 +61,7 @@ def test_each_action_from_each_status(
         assert refusal.current_status is status
         assert refusal.allowed == allowed(before)
         assert book.task() == before, "a refusal changes nothing but the history"
-        last = person.events("po-1").events[0]
+        last = person.events("po-1").items[0]
         assert (last.kind, last.actor) == (f"{event}_refused", "operator")
         assert last.reason == refusal.message
 
@@ -167,7 +167,7 @@ def test_what_the_person_saw_counts_as_known(book: Book, person: Person) -> None
     (row,) = done.reports
     assert (row.state, row.site_order_id) == (OrderState.PAID, "250-1")
     assert row.detail == f"stated by a person: {WHY}"
-    assert person.events("po-1", "resolve").events[0].details_json == (
+    assert person.events("po-1", "resolve").items[0].details_json == (
         '{"state":"paid","site_order_id":"250-1","placement":"impossible"}'
     )
 
@@ -202,7 +202,7 @@ def test_a_number_that_differs_from_what_was_told_is_refused_and_changes_nothing
     assert "(250-1); leave the order number away or give the known one" in refusal.message
     assert book.rows("SELECT * FROM reports") == told
     assert book.rows("SELECT site_order_id FROM order_numbers") == [{"site_order_id": "250-1"}]
-    assert person.events("po-1").events[0].kind == "resolve_refused"
+    assert person.events("po-1").items[0].kind == "resolve_refused"
     assert person.resolve(number="250-1").task.status is TaskStatus.SUCCEEDED
     assert book.rows("SELECT * FROM reports") == told
 
@@ -215,7 +215,7 @@ def test_with_two_numbers_told_the_report_keeps_its_own(book: Book, person: Pers
     assert "(250-1, 250-2)" in refused(person.resolve(number="250-9")).message
     (row,) = person.resolve(number="250-2").reports
     assert row.site_order_id == "250-1"
-    assert '"site_order_id":"250-2"' in person.events("po-1", "resolve").events[0].details_json
+    assert '"site_order_id":"250-2"' in person.events("po-1", "resolve").items[0].details_json
 
 
 def test_a_report_that_contradicts_the_person_is_kept_and_alerts(book: Book, person: Person) -> None:
@@ -246,7 +246,7 @@ def test_a_pause_stands_until_it_is_lifted_and_is_told_once(book: Book, person: 
     assert person.resume("rakuten") == ()
     assert person.resume("rakuten") == ()
     assert book.open() is not None
-    told = [(event.kind, event.subject, event.details_json) for event in person.events(None, "pause", "resume").events]
+    told = [(event.kind, event.subject, event.details_json) for event in person.events(None, "pause", "resume").items]
     assert told == [
         ("resume", "", '{"site":"rakuten"}'),
         ("resume", "", '{"site":""}'),
@@ -272,7 +272,7 @@ def test_forgetting_a_worker(book: Book, person: Person) -> None:
     book.lapse(lease)
     assert person.forget() is None, "a lapsed lease holds nobody back"
     assert book.rows("SELECT worker_id FROM workers") == []
-    (event,) = person.events(None, "forget_worker").events
+    (event,) = person.events(None, "forget_worker").items
     assert (event.actor, event.worker_id, event.reason) == (OPERATOR.identity, "w1", WHY)
     book.open(book.request(session="session-after-forget"))
     assert book.rows("SELECT worker_id FROM workers") == [{"worker_id": "w1"}], "who calls is known again"

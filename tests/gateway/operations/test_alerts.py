@@ -171,7 +171,7 @@ def test_what_has_happened_is_answered_once_with_a_reason(book: Book, person: Pe
     assert cleared.cleared_at == book.clock.now().utc
     book.time.advance(1)
     assert person.clear(alert.alert_id) == cleared
-    (event,) = person.events("po-1", "clear_alert").events
+    (event,) = person.events("po-1", "clear_alert").items
     assert (event.actor, event.reason) == ("operator", WHY)
     assert person.decisions() == ()
     assert person.alerts(cleared_too=True) == (cleared,)

@@ -95,7 +95,7 @@ def test_the_longest_waiting_comes_first_and_paging_neither_skips_nor_repeats(bo
     paged, after = [], None
     while True:
         page = book.run(list_decisions, book.policy, after, 3)
-        paged += [decision.task.task.task_id for decision in page.decisions]
+        paged += [decision.task.task.task_id for decision in page.items]
         after = page.next_after
         if after is None:
             break
@@ -111,8 +111,8 @@ def test_a_page_of_large_ones_is_short_and_paging_meets_all(book: Book, person: 
     met, after = [], None
     while True:
         page = book.run(list_decisions, book.policy, after, 200)
-        assert 0 < len(page.decisions) * len(intent) < 4 * 2**20
-        met += [decision.task.task.task_id for decision in page.decisions]
+        assert 0 < len(page.items) * len(intent) < 4 * 2**20
+        met += [decision.task.task.task_id for decision in page.items]
         after = page.next_after
         if after is None:
             break
@@ -127,7 +127,7 @@ def test_a_number_on_two_tasks_brings_both(book: Book, person: Person) -> None:
     assert [decision.task.task.task_id for decision in person.decisions()] == ["po-1", "po-2"]
     page = book.run(list_decisions, book.policy, None, 1)
     assert page.next_after is not None
-    assert len(book.run(list_decisions, book.policy, page.next_after, 1).decisions) == 1
+    assert len(book.run(list_decisions, book.policy, page.next_after, 1).items) == 1
     (alert,) = person.decision("po-2").alerts
     assert "po-1" in alert.message
     person.clear(alert.alert_id)

@@ -15,14 +15,14 @@ def test_newest_first_with_pages_that_neither_skip_nor_repeat(book: Book, person
     lease = book.take()
     for sequence in range(1, 8):
         book.report(lease, OrderState.CREATED, sequence=sequence)
-    whole = person.events().events
+    whole = person.events().items
     assert [event.sequence for event in whole] == list(range(len(whole), 0, -1))
     assert whole[-1].kind == "submit"
     paged, below = [], None
     while True:
         page = person.events(below=below, count=4)
-        paged += page.events
-        below = page.next_below
+        paged += page.items
+        below = page.next_after
         if below is None:
             break
     assert tuple(paged) == whole
@@ -35,9 +35,9 @@ def test_a_page_of_large_ones_is_short_and_paging_meets_all(book: Book, person: 
     met, below = [], None
     while True:
         page = person.events(below=below, count=200)
-        assert sum(len(event.details_json.encode()) for event in page.events) <= MAX_PAGE_BYTES
-        met += [event.sequence for event in page.events]
-        below = page.next_below
+        assert sum(len(event.details_json.encode()) for event in page.items) <= MAX_PAGE_BYTES
+        met += [event.sequence for event in page.items]
+        below = page.next_after
         if below is None:
             break
     assert met == list(range(met[0], 0, -1))
@@ -51,23 +51,23 @@ def test_filters(book: Book, person: Person) -> None:
     at = book.clock.now().utc
     book.take("po-1")
     person.pause()
-    assert {event.subject for event in person.events("po-2").events} == {"po-2"}
-    assert [event.kind for event in person.events(None, "pause", "lease").events] == ["pause", "lease"]
-    assert [event.kind for event in person.events("po-1", "lease", "expire_now").events] == ["lease"]
-    assert [event.subject for event in person.events(until=at).events] == ["po-1"]
-    assert [event.kind for event in person.events(since=at).events] == ["pause", "acknowledge", "lease", "submit"]
-    assert person.events("po-1", "submit", since=at).events == ()
+    assert {event.subject for event in person.events("po-2").items} == {"po-2"}
+    assert [event.kind for event in person.events(None, "pause", "lease").items] == ["pause", "lease"]
+    assert [event.kind for event in person.events("po-1", "lease", "expire_now").items] == ["lease"]
+    assert [event.subject for event in person.events(until=at).items] == ["po-1"]
+    assert [event.kind for event in person.events(since=at).items] == ["pause", "acknowledge", "lease", "submit"]
+    assert person.events("po-1", "submit", since=at).items == ()
     book.time.advance(TICK)
     later = book.clock.now().utc
-    assert person.events(since=later).events == ()
-    assert len(person.events(until=later).events) == 5
-    assert len(person.events(since=at, until=later).events) == 4
+    assert person.events(since=later).items == ()
+    assert len(person.events(until=later).items) == 5
+    assert len(person.events(since=at, until=later).items) == 4
 
 
 def test_a_kind_is_a_whole_word(book: Book, person: Person) -> None:
     book.take()
     person.expire_now()
-    assert person.events(None, "expire").events == ()
+    assert person.events(None, "expire").items == ()
 
 
 @pytest.mark.parametrize("sql", ["UPDATE events SET reason = 'x'", "DELETE FROM events"])

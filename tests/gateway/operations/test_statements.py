@@ -53,7 +53,7 @@ def test_a_statement_is_revised_by_a_person_and_the_history_has_both(book: Book,
     done = person.resolve(F, why="that was another account's order")
     assert (done.task.status, done.task.latest_state, done.task.placement) == (F, None, Placement.IMPOSSIBLE)
     assert done.reports == ()
-    newer, older = person.events("po-1", "resolve").events
+    newer, older = person.events("po-1", "resolve").items
     assert (older.after, older.reason) == (S, "it is on the list")
     assert (newer.before, newer.after, newer.reason) == (S, F, "that was another account's order")
     assert json.loads(newer.details_json)["revises"] == {

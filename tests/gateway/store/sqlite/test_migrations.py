@@ -96,5 +96,5 @@ def test_what_only_the_history_knew_has_a_place_of_its_own(tmp_path: Path) -> No
         standing = book.run(lambda tx, _: {task: alerts.standing_of_task(tx, task) for task in ("po-1", "po-2")})
         assert [alert.kind for alert in standing["po-1"]] == [AlertKind.SITE_ORDER_ID_CONFLICT, AlertKind.TASK_STALE]
         assert [alert.kind for alert in standing["po-2"]] == [AlertKind.SITE_ORDER_ID_CONFLICT]
-        waiting = book.run(list_decisions, book.policy, None, 10).decisions
+        waiting = book.run(list_decisions, book.policy, None, 10).items
         assert [decision.task.task.task_id for decision in waiting] == ["po-1", "po-2"]
