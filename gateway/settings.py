@@ -1,6 +1,8 @@
 """The gateway's settings: environment and `.env`, prefix RAKUTEN_, read once, validated.
 
 The rule: docs/specification.md#settings.
+
+One class, and so longer than other modules: a setting has its default, its limits and its meaning in one place.
 """
 
 from datetime import timedelta
