@@ -9,7 +9,7 @@ from sandbox_shop.web import SESSION_COOKIE, Visit, step
 
 
 def routes(shop: Shop) -> list[Route]:
-    """The routes of this part."""
+    """Return the routes of this part."""
     return [
         Route("/login", step(shop, "login_page", _login_page), methods=["GET"]),
         Route("/login", step(shop, "login", _login), methods=["POST"]),

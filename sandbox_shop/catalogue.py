@@ -43,22 +43,22 @@ class Product:
         return f"/item/{SHOP_CODE}/{self.code}/"
 
     def variant(self, variant_id: str | None) -> Variant | None:
-        """The variant of that id, None where there is none."""
+        """Return the variant of that id, None where there is none."""
         return next((variant for variant in self.variants if variant.variant_id == variant_id), None)
 
     def sells(self, variant_id: str | None) -> bool:
-        """True if the product can be bought in this variant at all (in stock or not)."""
+        """Return True if the product can be bought in this variant at all (in stock or not)."""
         return variant_id in self.stock
 
     def accepts(self, choice: tuple[str, ...]) -> bool:
-        """True if `choice` names one valid choice for each option, in order."""
+        """Return True if `choice` names one valid choice for each option, in order."""
         return len(choice) == len(self.options) and all(
             chosen in option.choices for chosen, option in zip(choice, self.options, strict=True)
         )
 
 
 def seed_catalogue() -> dict[str, Product]:
-    """A fresh catalogue by product code."""
+    """Return a fresh catalogue by product code."""
     products = (
         Product(
             10000101,

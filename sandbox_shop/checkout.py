@@ -13,7 +13,7 @@ CODE_DIGITS = 6
 
 
 def routes(shop: Shop) -> list[Route]:
-    """The routes of this part."""
+    """Return the routes of this part."""
     return [
         Route("/order/confirm", step(shop, "confirm", _confirm, needs_login=True), methods=["GET"]),
         Route("/order/submit", step(shop, "submit", _submit, needs_login=True), methods=["POST"]),

@@ -38,7 +38,7 @@ Handler = Callable[[Request, dict[str, Any]], Awaitable[Any]]
 
 
 def routes(shop: Shop) -> list[Route]:
-    """The routes of the control API."""
+    """Return the routes of the control API."""
     control = Control(shop)
     table: list[tuple[str, str, Handler]] = [
         ("GET", "/counters", control.counters),
@@ -98,11 +98,11 @@ class Control:
         self._shop = shop
 
     async def counters(self, _request: Request, _body: dict[str, Any]) -> Any:
-        """What the shop counted."""
+        """Return what the shop counted."""
         return self._shop.counters()
 
     async def wait(self, request: Request, _body: dict[str, Any]) -> Any:
-        """Waits until the counts are reached."""
+        """Wait until the counts are reached."""
         params = request.query_params
         submits, orders, payments = (int(params.get(name, "0")) for name in ("submits", "orders", "payments"))
         requests, step = int(params.get("requests", "0")), params.get("step", "")
@@ -124,12 +124,12 @@ class Control:
         return {"orders": [self._shown(order) for order in self._shop.orders.values()]}
 
     async def add_order(self, _request: Request, body: dict[str, Any]) -> Any:
-        """An order placed elsewhere."""
+        """Place an order as if elsewhere."""
         placed_at = self._shop.now() - timedelta(days=float(body.get("days_ago", 0)))
         return self._shown(self._shop.add_order_from_elsewhere(placed_at, _articles(body)))
 
     async def change_order(self, request: Request, body: dict[str, Any]) -> Any:
-        """Moves an order on."""
+        """Move an order on."""
         order = self._shop.orders.get(request.path_params["number"])
         if order is None:
             raise ValueError("no such order")
@@ -149,21 +149,21 @@ class Control:
         return self._shown(order)
 
     async def faults(self, _request: Request, _body: dict[str, Any]) -> Any:
-        """The armed faults."""
+        """Return the armed faults."""
         return {"faults": [fault.to_json() for fault in self._shop.faults.armed()]}
 
     async def arm_fault(self, request: Request, body: dict[str, Any]) -> Any:
-        """Arms a fault."""
+        """Arm a fault."""
         self._shop.faults.arm(Fault.from_json(body))
         return await self.faults(request, body)
 
     async def clear_faults(self, request: Request, body: dict[str, Any]) -> Any:
-        """Disarms all."""
+        """Disarm all."""
         self._shop.faults.clear()
         return await self.faults(request, body)
 
     async def change_item(self, request: Request, body: dict[str, Any]) -> Any:
-        """Changes price or stock."""
+        """Change price or stock."""
         product = self._shop.products.get(request.path_params["code"])
         if product is None:
             raise ValueError("no such item")
@@ -179,14 +179,14 @@ class Control:
         return {"code": product.code, "price_yen": price, "stock": {key or "": n for key, n in product.stock.items()}}
 
     async def fill_cart(self, _request: Request, body: dict[str, Any]) -> Any:
-        """Leaves something in the cart."""
+        """Leave something in the cart."""
         account = self._shop.settings.username
         for code, variant_id, choice, quantity in _articles(body):
             self._shop.add_to_cart(account, code, variant_id, choice, quantity)
         return {"lines": len(self._shop.cart(account))}
 
     async def change_account(self, _request: Request, body: dict[str, Any]) -> Any:
-        """Ends sessions, refuses or allows logging in."""
+        """End sessions, refuse or allow logging in."""
         if body.get("end_sessions"):
             self._shop.end_sessions()
         self._shop.login_refused = bool(body.get("login_refused", self._shop.login_refused))

@@ -25,11 +25,11 @@ class ShopControl:
         await self.close()
 
     async def close(self) -> None:
-        """Gives the connection back."""
+        """Give the connection back."""
         await self._client.aclose()
 
     async def counters(self) -> dict[str, Any]:
-        """What the shop counted; the fields stand in `sandbox_shop.control`."""
+        """Return what the shop counted; the fields stand in `sandbox_shop.control`."""
         return await self._call("GET", "/counters")
 
     async def wait(
@@ -42,7 +42,7 @@ class ShopControl:
         requests: int = 0,
         seconds: float = 10,
     ) -> bool:
-        """True once at least so many were counted, False after `seconds`. `requests` counts those of `step`."""
+        """Return True once at least so many were counted, False after `seconds`. `requests` counts those of `step`."""
         params: dict[str, str | int | float] = {"submits": submits, "orders": orders, "payments": payments}
         params |= {"step": step, "requests": requests, "timeout": seconds}
         response = await self._client.get("/_control/wait", params=params)
@@ -54,7 +54,7 @@ class ShopControl:
         return orders
 
     async def add_order(self, *items: dict[str, Any], days_ago: float = 0) -> str:
-        """Places an order elsewhere and returns its number. Items: code, variant_id, choice, quantity."""
+        """Place an order elsewhere and return its number. Items: code, variant_id, choice, quantity."""
         order = await self._call("POST", "/orders", {"days_ago": days_ago, "items": list(items)})
         return str(order["orderNumber"])
 
@@ -63,23 +63,23 @@ class ShopControl:
         return await self._call("POST", f"/orders/{number}", {"action": action})
 
     async def arm(self, kind: str, step: str, **details: Any) -> None:
-        """Arms a fault; details: after, count, seconds, blocks."""
+        """Arm a fault; details: after, count, seconds, blocks."""
         await self._call("POST", "/faults", {"kind": kind, "step": step, **details})
 
     async def disarm(self) -> None:
-        """Disarms all faults."""
+        """Disarm all faults."""
         await self._call("DELETE", "/faults")
 
     async def change_item(self, code: str, **changes: Any) -> None:
-        """Changes: price_yen, stock."""
+        """Change an item: price_yen, stock."""
         await self._call("POST", f"/items/{code}", changes)
 
     async def fill_cart(self, *items: dict[str, Any]) -> None:
-        """Leaves items in the account's cart."""
+        """Leave items in the account's cart."""
         await self._call("POST", "/cart", {"items": list(items)})
 
     async def change_account(self, **changes: bool) -> None:
-        """Changes: end_sessions, login_refused."""
+        """Change the account: end_sessions, login_refused."""
         await self._call("POST", "/account", changes)
 
     async def force_challenge(self, challenge: str | None) -> None:

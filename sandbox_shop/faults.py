@@ -60,7 +60,7 @@ class Fault:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Fault":
-        """Reads `{"kind", "step", "after", "count", "seconds", "blocks"}`. Raises ValueError that names the field."""
+        """Read `{"kind", "step", "after", "count", "seconds", "blocks"}`. Raises ValueError that names the field."""
         step = body.get("step")
         if step not in STEPS:
             raise ValueError(f"step must be one of {', '.join(STEPS)}")
@@ -80,7 +80,7 @@ class Fault:
         return cls(kind, step, bool(body.get("after", False)), count, float(seconds), frozenset(blocks))
 
     def to_json(self) -> dict[str, Any]:
-        """The fault as the control API shows it."""
+        """Return the fault as the control API shows it."""
         return {
             "kind": self.kind.value,
             "step": self.step,
@@ -98,21 +98,21 @@ class FaultPlan:
         self._armed: list[Fault] = []
 
     def arm(self, fault: Fault) -> None:
-        """Adds a fault. Raises ValueError where too many are armed already."""
+        """Add a fault. Raises ValueError where too many are armed already."""
         if len(self._armed) >= MAX_ARMED:
             raise ValueError(f"at most {MAX_ARMED} faults can be armed")
         self._armed.append(fault)
 
     def clear(self) -> None:
-        """Disarms everything."""
+        """Disarm everything."""
         self._armed.clear()
 
     def armed(self) -> list[Fault]:
-        """What is armed."""
+        """Return what is armed."""
         return list(self._armed)
 
     def take(self, step: str) -> Fault | None:
-        """The fault that a request of this step meets, used up by one."""
+        """Return the fault that a request of this step meets, used up by one."""
         fault = next((fault for fault in self._armed if fault.step == step), None)
         if fault is not None and fault.remaining is not None:
             fault.remaining -= 1

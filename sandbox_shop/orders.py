@@ -114,11 +114,11 @@ class Order:
         return self.placed_at.astimezone(JST)
 
     def three_days_from_now(self, now: datetime) -> datetime:
-        """The end of the third day from now, shop time: until then a payment slip is good."""
+        """Return the end of the third day from now, shop time: until then a payment slip is good."""
         return datetime.combine(now.astimezone(JST).date() + timedelta(days=3), time(23, 59), JST)
 
     def to_list_entry(self, base_url: str) -> dict[str, Any]:
-        """The order as the pages embed it in `__INITIAL_STATE__`."""
+        """Return the order as the pages embed it in `__INITIAL_STATE__`."""
         return {
             "orderNumber": self.number,
             "orderDate": None if self.date_hidden else self.placed_at_jst.isoformat(timespec="seconds"),

@@ -18,7 +18,7 @@ from sandbox_shop.web import Visit, step
 
 
 def routes(shop: Shop) -> list[Route]:
-    """The route of this part."""
+    """Return the route of this part."""
     return [Route("/api/item_detail", step(shop, "item_detail", _item_detail), methods=["POST"])]
 
 

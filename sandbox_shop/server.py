@@ -20,7 +20,7 @@ SHUTDOWN_SECONDS = 2
 
 
 def build_app(shop: Shop) -> Starlette:
-    """The shop's pages, its item data and its control API as one application."""
+    """Return the shop's pages, its item data and its control API as one application."""
     parts = (storefront, checkout, account, scraper_api, control)
     return Starlette(routes=[route for part in parts for route in part.routes(shop)])
 
@@ -33,7 +33,7 @@ async def run_sandbox_shop(
     settings: ShopSettings | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serves a fresh shop until cancelled; port 0 takes a free one.
+    """Serve a fresh shop until cancelled; port 0 takes a free one.
 
     `on_ready` is called once with the shop's URL when it accepts connections. `reflection_delay_seconds` overrides that
     of `settings`. Prints nothing and touches no signal handler. Raises OSError where the port is taken.
@@ -45,7 +45,7 @@ async def run_sandbox_shop(
 
 
 async def serve_shop(shop: Shop, host: str, port: int, on_ready: Callable[[str], None] | None = None) -> None:
-    """Serves this shop until cancelled, as `run_sandbox_shop` does."""
+    """Serve this shop until cancelled, as `run_sandbox_shop` does."""
     listener = _listen(host, port)
     shown_host = f"[{host}]" if ":" in host else host
     url = f"http://{shown_host}:{listener.getsockname()[1]}"

@@ -75,7 +75,7 @@ class Shop:
     # -- sessions ------------------------------------------------------------------------------------------------------
 
     def log_in(self, username: str, password: str) -> str | None:
-        """Opens a session and returns its id; None where the credentials are wrong or logging in is refused."""
+        """Open a session and return its id; None where the credentials are wrong or logging in is refused."""
         name_matches = secrets.compare_digest(username.encode(), self.settings.username.encode())
         password_matches = secrets.compare_digest(password.encode(), self.settings.password.encode())
         if self.login_refused or not (name_matches and password_matches):
@@ -86,17 +86,17 @@ class Shop:
         return session_id
 
     def account_of(self, session_id: str | None) -> str | None:
-        """The account that is logged in with this session."""
+        """Return the account that is logged in with this session."""
         return self._sessions.get(session_id) if session_id else None
 
     def end_sessions(self) -> None:
-        """Logs everybody out."""
+        """Log everybody out."""
         self._sessions.clear()
 
     # -- cart ----------------------------------------------------------------------------------------------------------
 
     def cart(self, account: str) -> tuple[Line, ...]:
-        """The account's cart at today's prices. It outlives sessions, as a shop's cart does."""
+        """Return the account's cart at today's prices. It outlives sessions, as a shop's cart does."""
         return tuple(
             replace(line, unit_price_yen=self.products[line.code].price_yen) for line in self._carts.get(account, [])
         )
@@ -104,7 +104,7 @@ class Shop:
     def add_to_cart(
         self, account: str, code: str, variant_id: str | None, choice: tuple[str, ...], quantity: int
     ) -> None:
-        """Adds units; the same article with the same choice becomes one line. Raises ShopError."""
+        """Add units; the same article with the same choice becomes one line. Raises ShopError."""
         lines = self._carts.setdefault(account, [])
         line = self._line(code, variant_id, choice, quantity)
         in_cart = sum(other.quantity for other in lines if (other.code, other.variant_id) == (code, variant_id))
@@ -120,7 +120,7 @@ class Shop:
         self.notify()
 
     def remove_from_cart(self, account: str, index: int) -> None:
-        """Removes one line; a line that is not there is no error."""
+        """Remove one line; a line that is not there is no error."""
         lines = self._carts.get(account, [])
         if 0 <= index < len(lines):
             del lines[index]
@@ -143,7 +143,7 @@ class Shop:
     # -- ordering ------------------------------------------------------------------------------------------------------
 
     def quote(self, account: str, payment_method: str) -> tuple[str, Quote]:
-        """What the confirmation page promises, and the token of its form. Raises ShopError."""
+        """Return what the confirmation page promises, and the token of its form. Raises ShopError."""
         if payment_method not in PAYMENT_METHODS:
             raise ShopError("お支払い方法を選択してください")
         lines = self.cart(account)
@@ -155,7 +155,7 @@ class Shop:
         return token, self._quotes[token]
 
     def submit(self, account: str, token: str) -> Order:
-        """Takes the order exactly as quoted, and empties the cart. Raises ShopError where nothing was ordered.
+        """Take the order exactly as quoted, and empty the cart. Raises ShopError where nothing was ordered.
 
         The shop does not ask whether the same was ordered a moment ago: two submits are two orders.
         """
@@ -177,7 +177,7 @@ class Shop:
     def add_order_from_elsewhere(
         self, placed_at: datetime, articles: Iterable[tuple[str, str | None, tuple[str, ...], int]]
     ) -> Order:
-        """An order of the same account that did not come in here, for example from a phone. Raises ShopError."""
+        """Place an order of the same account that did not come in here, for example from a phone. Raises ShopError."""
         lines = tuple(self._line(*article) for article in articles)
         order = self._record(Quote(self.settings.username, lines, "card"), placed_at, placed_here=False)
         order.payment, order.visible_at = PaymentState.PAID, placed_at
@@ -192,20 +192,20 @@ class Shop:
         return order
 
     def visible_orders(self, account: str) -> list[Order]:
-        """What the order list shows: the newest first, without those not reflected yet."""
+        """Return what the order list shows: the newest first, without those not reflected yet."""
         now = self.now()
         shown = [order for order in self.orders.values() if order.quote.account == account and order.visible_at <= now]
         return sorted(shown, key=lambda order: (order.placed_at, order.number), reverse=True)
 
     def order_of(self, account: str, number: str) -> Order | None:
-        """The account's order of that number, reflected or not."""
+        """Return the account's order of that number, reflected or not."""
         order = self.orders.get(number)
         return order if order and order.quote.account == account else None
 
     # -- paying --------------------------------------------------------------------------------------------------------
 
     def pay(self, order: Order) -> None:
-        """What the payment form does: pays, asks for a challenge, or prints a slip. Raises ShopError if cancelled."""
+        """Do what the payment form does: pay, ask for a challenge, or print a slip. Raises ShopError if cancelled."""
         if order.stage is Stage.CANCELLED:
             raise ShopError("キャンセルされた注文です")
         method = order.quote.payment_method
@@ -226,7 +226,7 @@ class Shop:
         self.notify()
 
     def advance(self, order: Order) -> None:
-        """Moves the order to its next stage. Raises ShopError at the end."""
+        """Move the order to its next stage. Raises ShopError at the end."""
         if order.stage not in STAGES_IN_ORDER[:-1]:
             raise ShopError("the order is at its last stage")
         order.stage = STAGES_IN_ORDER[STAGES_IN_ORDER.index(order.stage) + 1]
@@ -235,12 +235,12 @@ class Shop:
     # -- counting ------------------------------------------------------------------------------------------------------
 
     def count_request(self, step: str) -> None:
-        """Notes that a request of this step has arrived, whatever becomes of it."""
+        """Note that a request of this step has arrived, whatever becomes of it."""
         self.requests[step] += 1
         self.notify()
 
     def counters(self) -> dict[str, Any]:
-        """What the shop counted: orders and units that came in by a submit, payments, and requests by step."""
+        """Return what the shop counted: orders and units that came in by a submit, payments, and requests by step."""
         placed = [order for order in self.orders.values() if order.placed_here]
         units = Counter[str]()
         for order in placed:
@@ -264,7 +264,7 @@ class Shop:
         self._changed = asyncio.Event()
 
     async def wait_until(self, reached: Callable[[], bool], timeout: float) -> bool:  # noqa: ASYNC109 - reports, not raises
-        """True as soon as `reached()` is, False after `timeout` seconds or when the shop closes."""
+        """Return True as soon as `reached()` is, False after `timeout` seconds or when the shop closes."""
         try:
             async with asyncio.timeout(timeout):
                 while not reached() and not self.closing.is_set():
@@ -274,7 +274,7 @@ class Shop:
         return reached()
 
     def close(self) -> None:
-        """Lets go of every request that hangs or waits."""
+        """Let go of every request that hangs or wait."""
         self.closing.set()
         self.notify()
 

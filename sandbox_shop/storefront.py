@@ -9,7 +9,7 @@ from sandbox_shop.web import Visit, step
 
 
 def routes(shop: Shop) -> list[Route]:
-    """The routes of this part."""
+    """Return the routes of this part."""
     return [
         Route("/", step(shop, "home", _home), methods=["GET"]),
         Route("/item/{shop_code}/{code}/", step(shop, "item", _item), methods=["GET"]),

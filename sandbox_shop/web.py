@@ -40,7 +40,7 @@ class BodyTooLargeError(Exception):
 
 
 async def bounded_body(request: Request) -> bytes:
-    """The request's body, at most 64 KiB. Raises BodyTooLargeError, ClientDisconnect."""
+    """Return the request's body, at most 64 KiB. Raises BodyTooLargeError, ClientDisconnect."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -58,7 +58,7 @@ class Form:
         self._fields = parse_qs(text, keep_blank_values=True, max_num_fields=100)
 
     def one(self, name: str, default: str = "") -> str:
-        """The field's first value."""
+        """Return the field's first value."""
         return self._fields.get(name, [default])[0]
 
     def every(self, name: str) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ class Form:
         return tuple(self._fields.get(name, ()))
 
     def number(self, name: str, default: int) -> int:
-        """The field as a whole number of at most six digits, else `default`."""
+        """Return the field as a whole number of at most six digits, else `default`."""
         text = self.one(name)
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else default  # noqa: PLR2004
 
@@ -87,22 +87,22 @@ class Visit:
         return str(self.request.base_url).rstrip("/")
 
     def query(self, name: str, default: str = "") -> str:
-        """A parameter of the URL."""
+        """Return a parameter of the URL."""
         return self.request.query_params.get(name, default)
 
     def page(self, template: str, status: int = 200, **context: Any) -> Response:
-        """Renders a page."""
+        """Render a page."""
         html = _templates.get_template(template).render(
             account=self.account, missing=self.missing, path=self.request.url.path, **context
         )
         return HTMLResponse(html, status_code=status, headers={"cache-control": "no-store"})
 
     def go_to(self, path: str) -> Response:
-        """Sends the visitor on with a GET."""
+        """Send the visitor on with a GET."""
         return RedirectResponse(path, status_code=303)
 
     def to_login(self) -> Response:
-        """Sends the visitor to the login page."""
+        """Send the visitor to the login page."""
         return RedirectResponse("/login", status_code=302)
 
 
@@ -118,7 +118,7 @@ class NoAnswer(Response):
         self._shop = shop
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends nothing and returns once the connection is gone."""
+        """Send nothing and return once the connection is gone."""
         transport: asyncio.Transport = scope["extensions"][TRANSPORT_EXTENSION]
         gone = asyncio.ensure_future(_disconnected(receive))
         closing = asyncio.ensure_future(self._shop.closing.wait())
@@ -143,7 +143,7 @@ async def _disconnected(receive: Receive) -> None:
 def step(
     shop: Shop, name: str, handler: Handler, *, needs_login: bool = False
 ) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint of a step: counts the request, lets an armed fault strike before or after, asks for a login."""
+    """Make the endpoint of a step: it counts requests, lets an armed fault strike before or after, asks for a login."""
 
     async def endpoint(request: Request) -> Response:
         shop.count_request(name)
@@ -170,7 +170,7 @@ def step(
 
 
 async def _strike(fault: Fault, shop: Shop) -> Response | None:
-    """What the client gets in place of the page; None where the page comes after all."""
+    """Return what the client gets in place of the page; None where the page comes after all."""
     if fault.kind is FaultKind.SLOW:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(shop.closing.wait(), fault.seconds)

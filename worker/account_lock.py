@@ -12,7 +12,7 @@ class AccountLocks:
         self._locks: dict[str, asyncio.Lock] = {}
 
     def of(self, site: str) -> asyncio.Lock:
-        """The lock of that site's account."""
+        """Return the lock of that site's account."""
         return self._locks.setdefault(site, asyncio.Lock())
 
 
@@ -24,19 +24,19 @@ class AccountTurn:
         self._held = False
 
     async def take(self) -> None:
-        """Waits for the turn."""
+        """Wait for the turn."""
         await self._lock.acquire()
         self._held = True
 
     def give_back(self) -> None:
-        """Ends the turn; does nothing where there is none, for example after a cancelled `take`."""
+        """End the turn; does nothing where there is none, for example after a cancelled `take`."""
         if self._held:
             self._held = False
             self._lock.release()
 
     @asynccontextmanager
     async def given_up(self) -> AsyncIterator[None]:
-        """Lets others have the account for the length of the block, and waits for the turn again at its end."""
+        """Let others have the account for the length of the block, and wait for the turn again at its end."""
         self.give_back()
         try:
             yield

@@ -17,7 +17,7 @@ class Clock(Protocol):
     """The three things that the worker asks of time."""
 
     def now(self) -> datetime:
-        """The wall clock, aware, UTC. For people and for comparison with the site's dates; never for deadlines."""
+        """Return the wall clock, aware, UTC: for people and to compare with the site's dates; never for deadlines."""
         ...
 
     def elapsed(self) -> float:
@@ -25,7 +25,7 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Returns after that many seconds; at once (but yielding) for zero or less."""
+        """Return after that many seconds; at once (but yielding) for zero or less."""
         ...
 
 
@@ -56,7 +56,7 @@ class Entropy(Protocol):
         ...
 
     def fraction(self) -> float:
-        """A number from 0 up to, not including, 1: the jitter of a backoff."""
+        """Return a number from 0 up to, not including, 1: the jitter of a backoff."""
         ...
 
 
@@ -73,12 +73,12 @@ class SystemEntropy:
 
 
 def utc_text(moment: datetime) -> str:
-    """A moment as fixed-width UTC text (`2026-07-27T09:15:00.000000Z`), which sorts as time does."""
+    """Return a moment as fixed-width UTC text (`2026-07-27T09:15:00.000000Z`), which sorts as time does."""
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def from_utc_text(text: str) -> datetime:
-    """The moment that `utc_text` wrote. Raises ValueError for anything else."""
+    """Return the moment that `utc_text` wrote. Raises ValueError for anything else."""
     moment = datetime.fromisoformat(text)
     if utc_text(moment) != text:
         raise ValueError(f"not a moment as this program writes it: {text!r}")

@@ -32,4 +32,4 @@ Checkpoint = Callable[[FailpointName], Awaitable[None]]
 
 
 async def no_failpoint(name: FailpointName) -> None:
-    """Passes every point without stopping."""
+    """Pass every point without stopping."""

@@ -30,7 +30,7 @@ _WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def host_as_worker_id() -> str:
-    """The host name with everything replaced that a worker_id may not contain; `worker` where nothing is left."""
+    """Return the host name with everything replaced that a worker_id may not contain; else `worker`."""
     name = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).lstrip("._-")[:128]
     return name or "worker"
 
@@ -244,7 +244,7 @@ class WorkerSettings(SiteSettings):
         return self.scraper_token or self.token
 
     def unusual(self) -> list[str]:
-        """A sentence for each value that works but is probably not meant, alone or beside another."""
+        """Return a sentence for each value that works but is probably not meant, alone or beside another."""
         weak = [
             f"{PREFIX}{field.upper()}: {ADVICE}"
             for field in ("worker_token", "api_token", "scraper_token")
@@ -254,5 +254,5 @@ class WorkerSettings(SiteSettings):
 
 
 def load_settings(**overrides: object) -> WorkerSettings:
-    """Reads the settings. Raises SettingsError with one line for each setting that makes no sense."""
+    """Read the settings. Raises SettingsError with one line for each setting that makes no sense."""
     return load(WorkerSettings, **overrides)

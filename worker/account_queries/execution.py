@@ -26,7 +26,7 @@ from worker.account_queries.size import ResultTooLargeError, to_text
 from worker.journal.carryable import MAX_ERROR_CODE, carryable_text
 from worker.sites.port import Site, SiteError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 MALFORMED, TOO_LARGE, FAULT, NOT_IMPLEMENTED, SITE_FAILED, TIMED_OUT = 422, 413, 500, 501, 502, 504
 MAX_MESSAGE = 4_000
@@ -50,7 +50,7 @@ class Reader:
         self._policy = policy
 
     async def execute(self, lease: pb.QueryLease, *, seconds: float) -> Outcome:
-        """The query's outcome, within `seconds` or the policy's limit, whichever is shorter."""
+        """Return the query's outcome, within `seconds` or the policy's limit, whichever is shorter."""
         limit = min(seconds, self._policy.timeout_seconds)
         lock = self._accounts.of(lease.site)
         waiting = True
@@ -77,12 +77,12 @@ class Reader:
                 return _failed(SITE_FAILED, f"the site cannot be reached: {error or type(error).__name__}")
             why = "the account was in use, by an order or another query" if waiting else "the site was too slow"
             return _failed(TIMED_OUT, f"not done within {limit:g} s: {why}; reading again does no harm")
-        except Exception as error:
-            log.exception("a query failed by a fault of this program", extra={"query_id": lease.query_id})
+        except Exception as error:  # noqa: BLE001 -- logged and told to the gateway
+            _log.exception("a query failed by a fault of this program", extra={"query_id": lease.query_id})
             return _failed(FAULT, f"a fault of the worker: {type(error).__name__}")
 
 
 def _failed(code: int, message: str) -> Outcome:
-    """An error that the contract can carry, whatever code and words a site's adapter gave it."""
+    """Return an error that the contract can carry, whatever code and words a site's adapter gave it."""
     told = FAULT if not 0 <= code <= MAX_ERROR_CODE else code
     return Outcome(code=told, message=carryable_text(message, MAX_MESSAGE).strip() or f"error {code}")

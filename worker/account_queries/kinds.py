@@ -37,7 +37,7 @@ class ListOrders:
     max_pages: int
 
     async def read(self, site: Site) -> Result:
-        """The result of kind order_list."""
+        """Return the result of kind order_list."""
         listed = await site.list_orders(since=self.since_at, max_pages=self.max_pages)
         return _list_result(self, listed)
 
@@ -49,12 +49,12 @@ class ShowOrder:
     order_number: str
 
     async def read(self, site: Site) -> Result:
-        """The result of kind order_detail. An order that the site does not show (yet) is no error."""
+        """Return the result of kind order_detail. An order that the site does not show (yet) is no error."""
         return _detail_result(await site.order_detail(self.order_number))
 
 
 def parse_query(kind: int, params_json: str, *, default_max_pages: int) -> ListOrders | ShowOrder:
-    """What a lease asks for. Raises MalformedParamsError."""
+    """Return what a lease asks for. Raises MalformedParamsError."""
     try:
         params = json.loads(params_json)
     except (ValueError, RecursionError):
@@ -119,7 +119,7 @@ def _listed_order(order: ListedOrder) -> Result:
 
 
 def _carried(value: T) -> T | str:
-    """A text in a form that the contract's JSON takes; the raw data beside it goes if it holds what is not."""
+    """Return a text in a form that the contract's JSON takes; the raw data beside it goes if it holds what is not."""
     return carryable_text(value, MAX_TEXT) if isinstance(value, str) else value
 
 

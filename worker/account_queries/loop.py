@@ -21,7 +21,7 @@ from worker.gateway.port import BAD_CREDENTIALS, InvalidAnswer, Refused, Unreach
 from worker.gateway.wire import to_seconds
 from worker.racing import race
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FIRST_DELAY = 0.5
@@ -60,7 +60,7 @@ class QueryLoop:
         self._leased: dict[str, tuple[int, asyncio.Task[None]]] = {}
 
     async def run(self) -> None:
-        """Runs until the worker is stopped and what is in hand is reported. Cancelled, it leaves that to run out."""
+        """Run until the worker is stopped and what is in hand is reported. Cancelled, it leaves that to run out."""
         try:
             while not self._stopping.is_set():
                 begun = self._clock.elapsed()
@@ -76,8 +76,8 @@ class QueryLoop:
                     if refusal.is_credentials:
                         words = BAD_CREDENTIALS
                     await self._wait_after(words, refusal, REFUSED_DELAY)
-                except Exception as error:
-                    log.exception("a turn of the query loop failed")
+                except Exception as error:  # noqa: BLE001 -- logged; the loop goes on
+                    _log.exception("a turn of the query loop failed")
                     await self._wait_after("a turn of the query loop failed", error, self._backoff.delay())
             await asyncio.gather(*self._tasks(), return_exceptions=True)
         finally:
@@ -90,7 +90,7 @@ class QueryLoop:
         return [task for _, task in self._leased.values()]
 
     async def _turn(self) -> bool:
-        """True if it brought something."""
+        """Return True if it brought something."""
         if not self._sites:
             await self._stopping.wait()
             return False
@@ -104,7 +104,7 @@ class QueryLoop:
         return lease is not None and self._take(lease)
 
     def _take(self, lease: pb.QueryLease) -> bool:
-        """True unless it is in hand already."""
+        """Return True unless it is in hand already."""
         attempt, running = self._leased.get(lease.query_id, (0, None))
         if running is not None:
             if attempt >= lease.attempt:
@@ -128,14 +128,14 @@ class QueryLoop:
         lives_for = to_seconds(lease.lease_ttl, LEASE_TTL)
         outcome = await self._reader.execute(lease, seconds=lives_for * SHARE_FOR_READING)
         words = "succeeded" if outcome.succeeded else f"failed ({outcome.code}): {outcome.message}"
-        log.info("query %s", words, extra=fields)
+        _log.info("query %s", words, extra=fields)
         try:
             await self._report(lease, outcome, until=received_at + lives_for)
-        except Exception:
-            log.exception("a query's outcome could not be reported; its lease runs out", extra=fields)
+        except Exception:  # noqa: BLE001 -- logged; the lease runs out
+            _log.exception("a query's outcome could not be reported; its lease runs out", extra=fields)
 
     async def _report(self, lease: pb.QueryLease, outcome: Outcome, *, until: float) -> None:
-        """Reports once; repeats only what brought no answer, and only while the lease lives."""
+        """Report once; repeats only what brought no answer, and only while the lease lives."""
         fields = {"query_id": lease.query_id, "attempt": lease.attempt}
         backoff = Backoff(self._entropy, first=FIRST_DELAY, most=MOST_DELAY)
         while True:
@@ -144,7 +144,7 @@ class QueryLoop:
             except Unreachable as error:
                 delay = backoff.delay()
                 if self._clock.elapsed() + delay >= until:
-                    log.warning("a query's outcome is dropped, its lease has run out: %s", error, extra=fields)
+                    _log.warning("a query's outcome is dropped, its lease has run out: %s", error, extra=fields)
                     return
                 await self._clock.sleep(delay)
             except Refused as refusal:
@@ -152,16 +152,16 @@ class QueryLoop:
                     outcome = Outcome(code=TOO_LARGE, message=f"the gateway does not take it: {refusal}"[:MAX_MESSAGE])
                     continue
                 level = logging.INFO if refusal.reason in _DROP else logging.ERROR
-                log.log(level, "a query's outcome is dropped (%s)", refusal.reason_name, extra=fields)
+                _log.log(level, "a query's outcome is dropped (%s)", refusal.reason_name, extra=fields)
                 return
             else:
                 return
 
     async def _unless_stopped(self, waiting: Coroutine[Any, Any, T]) -> T | None:
-        """What `waiting` brings; None if the stop came first. A lease on its way then runs out."""
+        """Return what `waiting` brings; None if the stop came first. A lease on its way then runs out."""
         done = await race(waiting, self._stopping.wait())
         return None if done is None else done.result()
 
     async def _wait_after(self, words: str, error: Exception, delay: float) -> None:
-        log.warning("queries: %s, trying again in %.1f s: %s", words, delay, error)
+        _log.warning("queries: %s, trying again in %.1f s: %s", words, delay, error)
         await self._unless_stopped(self._clock.sleep(delay))

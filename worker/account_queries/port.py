@@ -20,11 +20,11 @@ class QueryLeases(Protocol):
     """QueryLeaseService for one worker and session. All of it raises Unreachable and Refused."""
 
     async def lease(self, sites: Sequence[str], wait: float, *, held: Collection[str]) -> pb.QueryLease | None:
-        """Waits up to that many seconds for a query; None if there was none. `held`: what is in hand already."""
+        """Wait up to that many seconds for a query; None if there was none. `held`: what is in hand already."""
         ...
 
     async def report(self, query_id: str, attempt: int, outcome: "Outcome") -> None:
-        """Brings the outcome of one attempt. The same one again is safe."""
+        """Bring the outcome of one attempt. The same one again is safe."""
         ...
 
 

@@ -14,7 +14,7 @@ class ResultTooLargeError(Exception):
 
 
 def to_text(result: Result, *, max_bytes: int) -> str:
-    """The result as compact JSON of at most `max_bytes` UTF-8 bytes, with `raw_omitted` if raw data had to go.
+    """Return the result as compact JSON of at most `max_bytes` UTF-8 bytes, with `raw_omitted` if raw data had to go.
 
     Raw data also goes if it holds what the contract's JSON does not take: a lone surrogate, NUL, NaN, too many levels.
     """

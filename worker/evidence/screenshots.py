@@ -27,7 +27,7 @@ else:
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright, Route
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 EXECUTABLES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 KNOWN_PATHS = (
@@ -61,14 +61,14 @@ _CHARSET_WITHIN_BYTES = 4096
 
 
 def find_chromium() -> str | None:
-    """The system's Chromium or Chrome, None where there is none."""
+    """Return the system's Chromium or Chrome, None where there is none."""
     on_path = (shutil.which(name) for name in EXECUTABLES)
     known = (path for path in KNOWN_PATHS if os.access(path, os.X_OK) and Path(path).is_file())
     return next((path for path in (*on_path, *known) if path), None)
 
 
 def decode_html(html: bytes) -> str:
-    """The page as text, by the charset that it names itself, else UTF-8; what cannot be decoded is replaced."""
+    """Return the page as text, by the charset that it names itself, else UTF-8; what cannot be decoded is replaced."""
     named = _CHARSET.search(html[:_CHARSET_WITHIN_BYTES])
     with suppress(LookupError):
         return html.decode(named[1].decode("ascii") if named else "utf-8", errors="replace")
@@ -91,7 +91,7 @@ class Screenshots:
         self._opening: asyncio.Task[tuple[Playwright, Browser]] | None = None
 
     async def capture(self, html: bytes, url: str) -> bytes | None:
-        """The page as PNG, at most 2,200 by 6,000 pixels, or None. Raises nothing of its own.
+        """Return the page as PNG, at most 2,200 by 6,000 pixels, or None. Raises nothing of its own.
 
         `url` is only named in the log, once for each new reason: nothing is fetched from it.
         """
@@ -108,7 +108,7 @@ class Screenshots:
                     self.unavailable_reason = f"the browser failed: {type(error).__name__}: {first_line}"[:300]
                 await self._stop()
             if self.unavailable_reason != self._told_reason:
-                log.warning("no screenshot", extra={"url": url, "reason": self.unavailable_reason})
+                _log.warning("no screenshot", extra={"url": url, "reason": self.unavailable_reason})
                 self._told_reason = self.unavailable_reason
             return None
 
@@ -118,7 +118,7 @@ class Screenshots:
         return (png, "") if png is not None else (None, self.unavailable_reason or "no reason given")
 
     async def close(self) -> None:
-        """Ends the browser."""
+        """End the browser."""
         async with self._lock:
             await self._stop()
 
@@ -199,14 +199,14 @@ class Screenshots:
 
 
 async def _closed(close: Callable[[], Awaitable[None]]) -> None:
-    """Closes something that may be dead or hang already."""
+    """Close something that may be dead or hang already."""
     with suppress(Exception):
         async with asyncio.timeout(CLOSE_SECONDS):
             await close()
 
 
 def _is_usable(opening: "asyncio.Task[tuple[Playwright, Browser]]") -> bool:
-    """True if the browser is being started, or runs as far as is known."""
+    """Return True if the browser is being started, or runs as far as is known."""
     if not opening.done():
         return True
     return not opening.cancelled() and not opening.exception() and opening.result()[1].is_connected()

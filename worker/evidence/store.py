@@ -39,7 +39,7 @@ class Step(StrEnum):
 
 
 def monitor_step(state: OrderState) -> str:
-    """The name of the evidence that the monitor keeps for a state."""
+    """Return the name of the evidence that the monitor keeps for a state."""
     return f"06-monitor-{state}"
 
 
@@ -78,7 +78,7 @@ class EvidenceStore:
         at: datetime,
         state: OrderState,
     ) -> list[EvidenceFile]:
-        """Writes one page. The evidence_ref stands on each returned file; a step that comes again gets `-2`, `-3` ….
+        """Write one page. The evidence_ref stands on each returned file; a step that comes again gets `-2`, `-3` ….
 
         `png_missing_because` stands in meta.json where there is no PNG. Raises OSError, for example on a full disk.
         """
@@ -125,7 +125,7 @@ class DiskSpace:
         self._grows = grows
 
     def shortage(self) -> str | None:
-        """Why no new order may be taken now; None if there is room, and files of the sizes needed can be written."""
+        """Return why no new order may be taken now; None if there is room for files of the needed sizes."""
         try:
             for folder in self._folders:
                 free = shutil.disk_usage(folder).free // _MIB
@@ -146,7 +146,7 @@ class DiskSpace:
         return Reserve(self._folders, reach=size + RESERVED_BYTES)
 
     def remove_leftovers(self) -> None:
-        """Removes what a former version left when it was killed at a click; a reserve has no name any more."""
+        """Remove what a former version left when it was killed at a click; a reserve has no name any more."""
         for folder in self._folders:
             for left in folder.glob(".reserve-*"):
                 with suppress(OSError):
@@ -182,7 +182,7 @@ class Reserve:
         os.pwrite(descriptor, b"\0", self._reach)
 
     def release(self) -> None:
-        """Gives the space back, for what now has to be written."""
+        """Give the space back, for what now has to be written."""
         while self._descriptors:
             os.close(self._descriptors.pop())
 

@@ -34,14 +34,16 @@ _SHOWN: Final = 80
 
 
 def message_of(method: str, answer: T | None) -> T:
-    """The message; grpc gives None for bytes that are none."""
+    """Return the message; grpc gives None for bytes that are none."""
     if answer is None:
         raise InvalidAnswer(method, "it is no message of the contract")
     return answer
 
 
 def check_lease(method: str, lease: pb.Lease, *, sites: Collection[str] | None = None, task_id: str = "") -> pb.Lease:
-    """A lease that can be worked on. `sites`: those asked for; `task_id`: the one asked for. None, empty: any.
+    """Check a lease, and return it if it can be worked on.
+
+    `sites`: those asked for; `task_id`: the one asked for. None, empty: any.
 
     The intent is not looked into: what is wrong with it ends the order, and the upstream is told.
     """
@@ -63,7 +65,7 @@ def check_lease(method: str, lease: pb.Lease, *, sites: Collection[str] | None =
 
 
 def check_renewal(method: str, answer: pb.RenewLeaseResponse, task_id: str) -> pb.RenewLeaseResponse:
-    """A renewal of the task that was asked about, for a time that can be."""
+    """Check a renewal: it must be of the task that was asked about, for a time that can be."""
     check_same(method, "task_id", answer.task_id, task_id)
     _ensure(method, "lease_ttl", to_seconds(answer.lease_ttl, LEASE_TTL) > 0, "must be a time above zero")
     _check_numbers(method, "other_orders.site_order_ids", answer.other_orders.site_order_ids)
@@ -73,7 +75,10 @@ def check_renewal(method: str, answer: pb.RenewLeaseResponse, task_id: str) -> p
 def check_query_lease(
     method: str, lease: query_leases_pb2.QueryLease, *, sites: Collection[str]
 ) -> query_leases_pb2.QueryLease:
-    """A query that can be worked on. Its kind and its parameters are not looked into: the query fails for those."""
+    """Check a query's lease, and return it if it can be worked on.
+
+    Its kind and its parameters are not looked into: the query fails for those.
+    """
     check_key(method, "query_id", lease.query_id)
     _check_site(method, lease.site, sites)
     _ensure(method, "attempt", lease.attempt >= 1, f"is {lease.attempt}, must be at least 1")
@@ -82,12 +87,12 @@ def check_query_lease(
 
 
 def check_key(method: str, field: str, value: str) -> None:
-    """A task_id or query_id: nothing else may become a path or a row."""
+    """Check a task_id or query_id: nothing else may become a path or a row."""
     _ensure(method, field, _KEY.fullmatch(value), f"{_shown(value)} is no key of the contract")
 
 
 def check_same(method: str, field: str, value: str, asked: str) -> None:
-    """The answer is about what was asked."""
+    """Check that the answer is about what was asked."""
     _ensure(method, field, value == asked, f"is {_shown(value)}, asked was about {_shown(asked)}")
 
 

@@ -16,7 +16,7 @@ class Bounds:
     most: float
 
     def clamp(self, seconds: float) -> float:
-        """The nearest time within the bounds."""
+        """Return the nearest time within the bounds."""
         return min(max(seconds, self.least), self.most)
 
 

@@ -77,7 +77,7 @@ _END = _End()
 
 
 def open_channel(settings: WorkerSettings, interceptors: Sequence[grpc.aio.ClientInterceptor] = ()) -> Channel:
-    """The outbound channel that the settings describe. Nothing is sent before the first call.
+    """Return the outbound channel that the settings describe. Nothing is sent before the first call.
 
     Raises SettingsError if a TLS file cannot be used.
     """
@@ -244,7 +244,7 @@ class GatewayClient:
 async def first_lease(
     method: str, stream: AsyncIterable[_Answer], on_message: Callable[[], None] = lambda: None
 ) -> _Answer | None:
-    """The first message of a stream that brings a lease; None if it ends without one.
+    """Return the first message of a stream that brings a lease; None if it ends without one.
 
     Raises TimeoutError if it is silent for longer than SILENCE_SECONDS, InvalidAnswer, AioRpcError.
     """
@@ -261,7 +261,7 @@ async def first_lease(
 
 
 def to_gateway_error(error: AioRpcError) -> GatewayError:
-    """A failed call in the worker's terms.
+    """Return a failed call in the worker's terms.
 
     Only an ErrorDetail with a reason is the gateway's own word. A status without one may come from anything on the way
     (a proxy's 404 is UNIMPLEMENTED) or from gRPC itself, whatever its code says.
@@ -288,7 +288,7 @@ def to_gateway_error(error: AioRpcError) -> GatewayError:
 
 
 def error_detail(error: AioRpcError) -> errors_pb2.ErrorDetail | None:
-    """The contract's ErrorDetail of a refusal; None where it carries none that can be read."""
+    """Return the contract's ErrorDetail of a refusal; None where it carries none that can be read."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin" and isinstance(value, bytes):
             try:

@@ -2,7 +2,7 @@
 
 import logging
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Reach:
@@ -13,11 +13,11 @@ class Reach:
         self._before = False
 
     def answered(self) -> None:
-        """The gateway answered, and took the token."""
+        """Note that the gateway answered, and took the token."""
         if not self._reached:
-            log.info("gateway reached again" if self._before else "gateway reached")
+            _log.info("gateway reached again" if self._before else "gateway reached")
         self._reached = self._before = True
 
     def lost(self) -> None:
-        """It did not answer, or refused the token."""
+        """Note that it did not answer, or refused the token."""
         self._reached = False

@@ -20,7 +20,7 @@ from worker.gateway.port import OrderLeases, Refused, Unreachable
 from worker.gateway.wire import to_seconds
 from worker.racing import race
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MOST_MARGIN = 10.0
@@ -94,7 +94,7 @@ class LeaseGuard:
         return self._stopping.is_set()
 
     def ensure(self) -> None:
-        """Raises LeaseLostError if the lease is not to be trusted now."""
+        """Raise LeaseLostError if the lease is not to be trusted now."""
         if self.is_lost:
             raise LeaseLostError(f"the lease is lost: {self._why_lost}")
 
@@ -105,11 +105,13 @@ class LeaseGuard:
             raise WorkerStoppingError
 
     async def renew(self) -> None:
-        """Renews now (the first time: acknowledges), repeating until it succeeds. Raises LeaseLostError."""
+        """Renew now (the first time: acknowledge), repeating until it succeeds. Raises LeaseLostError."""
         await self._renew(with_other_orders=False)
 
     async def other_orders(self, *, seconds: float) -> pb.OtherOrders | None:
-        """What the gateway knows now of other tasks' orders; None if it does not say within `seconds`. Renews, too.
+        """Return what the gateway knows now of other tasks' orders; None if it does not say within `seconds`.
+
+        Renews the lease, too.
 
         Raises LeaseLostError or WorkerStoppingError.
         """
@@ -135,9 +137,9 @@ class LeaseGuard:
                     if not refusal.is_credentials:
                         self._lose(f"the gateway refused to renew it ({refusal.reason_name}): {refusal}")
                         self.ensure()
-                    log.warning("the gateway does not accept the token: %s", refusal, extra={"task_id": self._task_id})
+                    _log.warning("the gateway does not accept the token: %s", refusal, extra={"task_id": self._task_id})
                 except Unreachable as error:
-                    log.warning("renewal failed: %s", error, extra={"task_id": self._task_id})
+                    _log.warning("renewal failed: %s", error, extra={"task_id": self._task_id})
                 else:
                     self._ttl = to_seconds(answer.lease_ttl, LEASE_TTL)
                     self._deadline = sent + self._ttl - margin_of(self._ttl)
@@ -164,17 +166,17 @@ class LeaseGuard:
                 await self._clock.sleep(BETWEEN_RENEWALS.clamp(self._ttl / 3))
                 await self.renew()
         except LeaseLostError as error:
-            log.warning("%s", error, extra={"task_id": self._task_id})
-        except Exception as error:
+            _log.warning("%s", error, extra={"task_id": self._task_id})
+        except Exception as error:  # noqa: BLE001 -- logged; the lease is given up
             self._lose(f"it could not be renewed: {error!r}")
-            log.exception("the renewal ended", extra={"task_id": self._task_id})
+            _log.exception("the renewal ended", extra={"task_id": self._task_id})
 
     def _lose(self, why: str) -> None:
         self._why_lost = self._why_lost or why
         self._lost.set()
 
     async def hold(self, step: Coroutine[Any, Any, T], *, seconds: float | None, despite_stop: bool = False) -> T:
-        """Runs one step that may still be broken off.
+        """Run one step that may still be broken off.
 
         The step is cancelled, and LeaseLostError, WorkerStoppingError or StepTimeoutError raised, when the lease is
         lost or nearly over, when the worker is being stopped, or after `seconds` (None: never). `despite_stop`: a stop
@@ -199,5 +201,5 @@ class LeaseGuard:
         raise StepTimeoutError(f"the step took longer than {seconds} s")
 
     async def wait(self, seconds: float) -> None:
-        """Sleeps while the lease lives. Raises LeaseLostError or WorkerStoppingError."""
+        """Sleep while the lease lives. Raises LeaseLostError or WorkerStoppingError."""
         await self.hold(self._clock.sleep(seconds), seconds=seconds + 60)

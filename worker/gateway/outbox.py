@@ -20,7 +20,7 @@ from worker.journal.carryable import FACTS, reduced
 from worker.journal.records import Outcome, Report
 from worker.journal.reports import Reports
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 FIRST_DELAY = 0.5
 MOST_DELAY = 60.0
@@ -52,12 +52,12 @@ class Outbox:
         self._more: dict[str, asyncio.Event] = {}
 
     async def start(self) -> None:
-        """Takes up every report that is still waiting, for example from before a restart; returns at once."""
+        """Take up every report that is still waiting, for example from before a restart; return at once."""
         for task_id in await self._reports.waiting_tasks():
             self._start(task_id)
 
     async def deliver(self, task_id: str, *, patience: float) -> bool:
-        """Delivers a task's reports. True once none waits; False if that took longer than `patience` seconds, then
+        """Deliver a task's reports. True once none waits; False if that took longer than `patience` seconds, then
         the delivery goes on behind.
         """
         delivery = self._start(task_id)
@@ -65,7 +65,7 @@ class Outbox:
         return delivery.done()
 
     async def close(self) -> None:
-        """Ends all deliveries; what was not delivered stays in the journal."""
+        """End all deliveries; what was not delivered stays in the journal."""
         for delivery in list(self._deliveries.values()):
             delivery.cancel()
             with suppress(asyncio.CancelledError):
@@ -93,9 +93,9 @@ class Outbox:
                         await self._deliver_one(report, backoff)
                     elif not more.is_set():
                         return
-                except Exception:
+                except Exception:  # noqa: BLE001 -- logged; the report is sent again
                     # For example a full disk: what came of a report cannot be written down. It is sent again.
-                    log.exception("the delivery of reports was disturbed", extra={"task_id": task_id})
+                    _log.exception("the delivery of reports was disturbed", extra={"task_id": task_id})
                     await self._clock.sleep(backoff.delay())
         finally:
             del self._deliveries[task_id], self._more[task_id]
@@ -105,7 +105,7 @@ class Outbox:
         version, told = report, set[str]()
 
         def tell_once(words: str, *about: object) -> None:
-            log.log(logging.DEBUG if words in told else logging.ERROR, words, *about, MOST_DELAY, extra=fields)
+            _log.log(logging.DEBUG if words in told else logging.ERROR, words, *about, MOST_DELAY, extra=fields)
             told.add(words)
 
         while True:
@@ -113,22 +113,22 @@ class Outbox:
                 await self._gateway.report(report_to_wire(version, self._worker_id))
             except Unreachable as error:
                 delay = backoff.delay()
-                log.warning("report not delivered, trying again in %.1f s: %s", delay, error, extra=fields)
+                _log.warning("report not delivered, trying again in %.1f s: %s", delay, error, extra=fields)
             except Refused as refusal:
                 delay = MOST_DELAY
                 if refusal.is_credentials:
                     words = "%s; the report waits and is sent again in %.0f s: %s"
-                    log.warning(words, BAD_CREDENTIALS, delay, refusal, extra=fields)
+                    _log.warning(words, BAD_CREDENTIALS, delay, refusal, extra=fields)
                 elif refusal.reason == errors_pb2.ERROR_REASON_TASK_NOT_FOUND:
                     # It kept nothing, and it leased this very task: it is not on the database it was on then.
                     tell_once(UNKNOWN_TASK)
                 elif refusal.recorded_late:
                     await self._settle(version, Outcome.RECORDED_LATE, f"{refusal.reason_name}: {refusal}")
-                    log.warning("a report came too late; the gateway kept it: %s", refusal, extra=fields)
+                    _log.warning("a report came too late; the gateway kept it: %s", refusal, extra=fields)
                     return
                 elif (smaller := _without_what_is_refused(report, version, refusal)) is not None:
                     words = "the gateway does not take a report (%s: %s); it is sent again with less in it"
-                    log.warning(words, refusal.reason_name, refusal, extra=fields)
+                    _log.warning(words, refusal.reason_name, refusal, extra=fields)
                     version, delay = smaller, 0.0
                 else:
                     tell_once(NOT_TAKEN, refusal.reason_name, refusal)
@@ -136,7 +136,7 @@ class Outbox:
             else:
                 await self._settle(version, Outcome.ACCEPTED, "" if version is report else version.detail)
                 backoff.reset()
-                log.info("reported", extra=fields)
+                _log.info("reported", extra=fields)
                 return
             await self._clock.sleep(delay)
 
@@ -145,7 +145,7 @@ class Outbox:
 
 
 def _without_what_is_refused(report: Report, refused: Report, refusal: Refused) -> Report | None:
-    """The report without what the gateway found fault with, then without all that it could; None if that was refused.
+    """Return the report without what the gateway found fault with, then without all that it could; then None.
 
     State, end, sequence and token stay: they are what the report is for.
     """

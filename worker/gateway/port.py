@@ -85,20 +85,20 @@ class OrderLeases(Protocol):
     """
 
     async def lease(self, sites: Sequence[str], wait: float) -> pb.Lease | None:
-        """Waits up to that many seconds for an order; None if there was none."""
+        """Wait up to that many seconds for an order; None if there was none."""
         ...
 
     async def renew(
         self, task_id: str, lease_token: str, *, seconds: float, with_other_orders: bool = False
     ) -> pb.RenewLeaseResponse:
-        """Acknowledges or extends a lease; gives up after that many seconds.
+        """Acknowledge or extend a lease; give up after that many seconds.
 
         `with_other_orders`: the answer tells of the orders of other tasks, too.
         """
         ...
 
     async def report(self, request: pb.ReportOrderRequest) -> pb.ReportOrderResponse:
-        """Tells what happened."""
+        """Tell what happened."""
         ...
 
     async def request_permit(
@@ -109,13 +109,13 @@ class OrderLeases(Protocol):
         attests_no_click_record: bool,
         verification: pb.Verification | None,
     ) -> pb.RequestSubmitPermitResponse:
-        """Asks for leave to make the one irreversible click."""
+        """Ask for leave to make the one irreversible click."""
         ...
 
     async def reclaim(self, task_id: str, *, requested_by: str, reason: str) -> pb.Lease:
-        """Takes a stale task again, on that person's command."""
+        """Take a stale task again, on that person's command."""
         ...
 
     async def probe(self) -> None:
-        """Returns if the gateway answers and takes the token. Nothing changes there."""
+        """Return if the gateway answers and takes the token. Nothing changes there."""
         ...

@@ -21,7 +21,7 @@ _STATUS_TO_WIRE = {
 
 
 def state_from_wire(number: "orders_pb2.OrderState.ValueType") -> OrderState | None:
-    """The order state; None for unspecified and for one that this version does not know."""
+    """Return the order state; None for unspecified and for one that this version does not know."""
     return _FROM_WIRE.get(number)
 
 
@@ -43,7 +43,7 @@ def to_seconds(duration: Duration, bounds: Bounds) -> float:
 
 
 def to_duration(seconds: float) -> Duration:
-    """A duration of that many seconds."""
+    """Return a duration of that many seconds."""
     duration = Duration()
     duration.FromNanoseconds(round(seconds * 1e9))
     return duration
@@ -62,7 +62,7 @@ def leased_task(lease: pb.Lease) -> LeasedTask:
 
 
 def report_to_wire(report: Report, worker_id: str) -> pb.ReportOrderRequest:
-    """A report of the outbox as the contract's request."""
+    """Return a report of the outbox as the contract's request."""
     request = pb.ReportOrderRequest(
         task_id=report.task_id,
         worker_id=worker_id,

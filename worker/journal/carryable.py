@@ -31,13 +31,13 @@ def carryable_text(text: str, limit: int = MAX_DETAIL) -> str:
 
 
 def carryable_number(text: str | None) -> str | None:
-    """The site's order number without blanks around it; None for an empty, overlong or unprintable one."""
+    """Return the site's order number without blanks around it; None for an empty, overlong or unprintable one."""
     number = (text or "").strip()
     return number if number.isprintable() and 1 <= len(number) <= MAX_SITE_ORDER_ID else None
 
 
 def carryable(entry: JournalEntry) -> JournalEntry:
-    """The same, with everything left out that a report cannot carry; its detail then says what, and shows it."""
+    """Return the same, with everything left out that a report cannot carry; its detail then says what, and shows it."""
     given = {name: getattr(entry, name) for name in FACTS}
     taken: dict[str, Any] = {
         "site_order_id": carryable_number(entry.site_order_id),
@@ -52,7 +52,7 @@ def carryable(entry: JournalEntry) -> JournalEntry:
 
 
 def reduced(report: Report, names: Collection[str], why: str) -> Report:
-    """The report without these facts, and without its words if `detail` is among them; they are described instead.
+    """Return the report without these facts, and its words if `detail` is among them; they are described instead.
 
     With every name of FACTS and `detail` nothing is left in it that a gateway can find fault with.
     """
@@ -69,7 +69,7 @@ def _within(value: int | None, most: int) -> int | None:
 
 
 def _moment(value: datetime | None) -> datetime | None:
-    """A time that can be written down; one without an offset is no time."""
+    """Return a time that can be written down; one without an offset is no time."""
     if value is None or value.tzinfo is None:
         return None
     try:
@@ -95,7 +95,7 @@ def _shown(value: Any) -> str:
 
 
 def _noted(detail: str, note: str) -> str:
-    """The words with a note behind them, which is not what gets cut off."""
+    """Return the words with a note behind them, which is not what gets cut off."""
     if not note:
         return carryable_text(detail)
     told = f" [{note}]"

@@ -22,7 +22,7 @@ from worker.journal.reports import Reports
 from worker.journal.rows import journal_id
 from worker.journal.stats import Stats, count
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Journal:
@@ -65,7 +65,7 @@ class Journal:
             undo.pop_all()
         if name == made:
             place = await asyncio.to_thread(path.absolute)
-            log.warning("a new, empty journal was made: %s; if there is one already, put its path right", place)
+            _log.warning("a new, empty journal was made: %s; if there is one already, put its path right", place)
         return cls(database, clock, name)
 
     @classmethod

@@ -19,7 +19,7 @@ from worker.journal.errors import JournalError, unusable
 LOCK_ATTEMPTS = 4
 BETWEEN_ATTEMPTS = 0.05
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class JournalLock:
@@ -30,7 +30,7 @@ class JournalLock:
     """
 
     def __init__(self, journal_path: Path) -> None:
-        """Takes the locks of a journal that exists. Raises JournalError if another process has one of them."""
+        """Take the locks of a journal that exists. Raises JournalError if another process has one of them."""
         paths = [lock_path(journal_path)]
         if sys.platform == "linux":
             paths.append(journal_path.resolve())
@@ -43,7 +43,7 @@ class JournalLock:
                 raise JournalError(f"{who} is using the journal {journal_path}: stop that one first")
             self._held.append((descriptor, path))
         if journal_path.stat().st_nlink > 1:
-            log.warning(
+            _log.warning(
                 "%s has a second name (a hard link): after a crash what was half written lies beside the name that was "
                 "used; remove the other name",
                 journal_path,
@@ -51,7 +51,7 @@ class JournalLock:
         self._sign()
 
     def ensure(self) -> None:
-        """Raises JournalError if one of the files is no longer the one that was taken."""
+        """Raise JournalError if one of the files is no longer the one that was taken."""
         for descriptor, path in self._held:
             if not _lies_at(descriptor, path):
                 what = "the lock" if path.suffix == ".lock" else "the journal"
@@ -67,7 +67,7 @@ class JournalLock:
             os.pwrite(beside, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
-        """Gives them back; SQLite must have closed the journal before."""
+        """Give them back; SQLite must have closed the journal before."""
         while self._held:
             os.close(self._held.pop()[0])
 
@@ -79,7 +79,7 @@ def lock_path(journal_path: Path) -> Path:
 
 
 def is_in_use(journal_path: Path) -> bool:
-    """True if a worker process holds the journal now. Not for a process that has a transaction open on it.
+    """Return True if a worker process holds the journal now. Not for a process that has a transaction open on it.
 
     Raises JournalError if this process may not look.
     """
@@ -106,7 +106,7 @@ def _is_locked(path: Path) -> bool:
 
 
 def _taken(path: Path) -> int | None:
-    """A descriptor of the locked file at that path; None if another process has it."""
+    """Return a descriptor of the locked file at that path; None if another process has it."""
     for _ in range(LOCK_ATTEMPTS):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -66,7 +66,7 @@ class Order:
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> "Order":
-        """Reads a row of `orders`."""
+        """Read a row of `orders`."""
         return cls(
             task_id=row["task_id"],
             site=row["site"],
@@ -146,7 +146,7 @@ class Report:
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> "Report":
-        """Reads a row of `outbox`."""
+        """Read a row of `outbox`."""
         return cls(
             sequence=row["sequence"],
             task_id=row["task_id"],
@@ -201,7 +201,7 @@ class ReclaimRequest:
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> "ReclaimRequest":
-        """Reads a row of `reclaim_wishes`."""
+        """Read a row of `reclaim_wishes`."""
         return cls(
             id=row["id"],
             task_id=row["task_id"],

@@ -9,7 +9,7 @@ from worker.journal.records import Order
 
 
 async def first_row(connection: Connection, sql: str, parameters: Iterable[Any]) -> sqlite3.Row | None:
-    """The first row that a SELECT finds within a transaction."""
+    """Return the first row that a SELECT finds within a transaction."""
     return await (await connection.execute(sql, parameters)).fetchone()
 
 
@@ -23,13 +23,13 @@ async def journal_id(connection: Connection, made: str, now: str) -> str:
 
 
 async def find_order(connection: Connection, task_id: str) -> Order | None:
-    """What is known of a task; None if it is not."""
+    """Return what is known of a task; None if it is not."""
     row = await first_row(connection, "SELECT * FROM orders WHERE task_id = ?", (task_id,))
     return None if row is None else Order.from_row(row)
 
 
 async def known_order(connection: Connection, task_id: str) -> Order:
-    """What is known of a task. Raises LookupError."""
+    """Return what is known of a task. Raises LookupError."""
     order = await find_order(connection, task_id)
     if order is None:
         raise LookupError(f"the journal does not know the task {task_id}")
@@ -45,7 +45,7 @@ async def append_transition(
     evidence_ref: str | None,
     detail: str,
 ) -> None:
-    """Writes a line of an order's history."""
+    """Write a line of an order's history."""
     await connection.execute(
         "INSERT INTO transitions (task_id, at, event, from_state, to_state, from_status, to_status, evidence_ref,"
         " detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -16,7 +16,7 @@ class Stats:
 
 
 async def count(database: Database) -> Stats:
-    """Counts."""
+    """Count."""
     by_status = {
         row["status"]: int(row["count"])
         for row in await database.rows("SELECT status, count(*) AS count FROM orders GROUP BY status")

@@ -44,7 +44,7 @@ _SITE_FAILED = (SiteError, StepTimeoutError, ScraperError, httpx.HTTPError, OSEr
 
 
 async def execute(run: OrderRun) -> OrderStatus | None:
-    """Executes the order and reports its end; returns how it ended, None if the lease was lost.
+    """Execute the order and report its end; return how it ended, None if the lease was lost.
 
     Raises sqlite3.Error where the journal cannot be written before the click: then nothing can be done or told.
     """
@@ -69,7 +69,7 @@ async def execute(run: OrderRun) -> OrderStatus | None:
 
 
 def may_begin_again(order: Order, *, clicked: bool) -> bool:
-    """True for an order that needed a person before anything was placed: back in the queue, it is tried once more.
+    """Return True for an order that needed a person before anything was placed: it is tried once more.
 
     Every rule of a recovered task holds for it: the look at the site, the permit.
     """
@@ -78,7 +78,7 @@ def may_begin_again(order: Order, *, clicked: bool) -> bool:
 
 
 async def report_end_again(run: OrderRun, order: Order) -> OrderStatus:
-    """The journal has ended the task before: the same end is told under this lease, and nothing else is done.
+    """Report the end that the journal holds once more under this lease, and do nothing else.
 
     `failed` only says what this journal's own runs did; where the task was in other hands too, a person must look.
     """
@@ -103,7 +103,7 @@ async def report_end_again(run: OrderRun, order: Order) -> OrderStatus:
 
 
 async def _execute(run: OrderRun) -> End:
-    """The protocol, step by step."""
+    """Follow the protocol, step by step."""
     intent = _parse(run)
     if isinstance(intent, End):
         return intent

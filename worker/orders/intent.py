@@ -37,7 +37,7 @@ class Intent:
 
 
 def parse_intent(text: str) -> Intent:
-    """Reads an intent from its JSON text. Raises MalformedIntentError."""
+    """Read an intent from its JSON text. Raises MalformedIntentError."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -48,7 +48,7 @@ def parse_intent(text: str) -> Intent:
 
 
 def other_than_known(known: Order, lease: LeasedTask) -> str | None:
-    """How a lease contradicts what the journal holds of its task, in words; None where site and intent are the same.
+    """Return how a lease contradicts what the journal holds of its task; None where site and intent are the same.
 
     An intent is the same if it is the same JSON value, whatever the order of its keys; 1 and 1.0 are two values.
     """

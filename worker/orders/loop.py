@@ -21,7 +21,7 @@ from worker.orders.parts import Parts
 from worker.racing import race
 from worker.sites.port import Site, sites_that_can_order
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FIRST_DELAY = 0.5
@@ -59,7 +59,7 @@ class OrderLoop:
         self._reclaim_in_progress = True  # perhaps, of a process that is gone
 
     async def run(self) -> None:
-        """Runs until the worker is stopped. An order in hand is left safely, see `execution`."""
+        """Run until the worker is stopped. An order in hand is left safely, see `execution`."""
         while not self._stopping.is_set():
             begun = self._parts.clock.elapsed()
             try:
@@ -71,12 +71,12 @@ class OrderLoop:
                 await self._wait_after("the gateway cannot be reached", error)
             except Refused as refusal:
                 await self._wait_after_refusal(refusal)
-            except Exception as error:
-                log.exception("a turn of the order loop failed")
+            except Exception as error:  # noqa: BLE001 -- logged; the loop goes on
+                _log.exception("a turn of the order loop failed")
                 await self._wait_after("a turn of the order loop failed", error)
 
     async def _turn(self) -> bool:
-        """True if it brought an order, or a reclaim request, to its end."""
+        """Return True if it brought an order, or a reclaim request, to its end."""
         # Before a lease, or a reclaim, that could not be written down and would turn stale.
         self._parts.journal.ensure_alone()
         if (why := await self._parts.journal.why_not_writable()) is not None:
@@ -101,7 +101,7 @@ class OrderLoop:
             await self._rest(DISK_DELAY, reclaim_request)
             return False
         if self._obstacle_told:
-            log.info("orders are taken again")
+            _log.info("orders are taken again")
         self._obstacle_told = False
         wait = min(SHORT_WAIT, self._lease_wait) if reclaim_request is not None else self._lease_wait
         waiting = self._parts.gateway.lease(self._names, wait)
@@ -114,7 +114,7 @@ class OrderLoop:
     async def _until_reclaim_request_or_stop(
         self, waiting: Coroutine[Any, Any, T], *, watch_reclaim_requests: bool = True
     ) -> T | None:
-        """What `waiting` brings; None if a reclaim request, or the stop, came first.
+        """Return what `waiting` brings; None if a reclaim request, or the stop, came first.
 
         A lease that was on its way then is not lost: the same session gets it again.
         """
@@ -139,23 +139,23 @@ class OrderLoop:
 
     async def _wait_after(self, words: str, error: Exception) -> None:
         delay = self._backoff.delay()
-        log.warning("%s, trying again in %.1f s: %s", words, delay, error)
+        _log.warning("%s, trying again in %.1f s: %s", words, delay, error)
         await self._pause(delay)
 
     async def _wait_after_refusal(self, refusal: Refused) -> None:
         words = BAD_CREDENTIALS if refusal.is_credentials else "the gateway refused"
-        log.error("%s; trying again in %.0f s (%s): %s", words, CREDENTIALS_DELAY, refusal.reason_name, refusal)
+        _log.error("%s; trying again in %.0f s (%s): %s", words, CREDENTIALS_DELAY, refusal.reason_name, refusal)
         await self._pause(CREDENTIALS_DELAY)
 
     def _tell_obstacle(self, why: str) -> None:
         if not self._obstacle_told:
-            log.error("no new order is taken: %s", why)
+            _log.error("no new order is taken: %s", why)
         self._obstacle_told = True
 
     # Reclaiming
 
     async def _try_reclaim(self, reclaim_request: ReclaimRequest) -> bool:
-        """True if the request came to an end, or must be tried again at once; False if it has to wait."""
+        """Return True if the request came to an end, or must be tried again at once; False if it has to wait."""
         journal = self._parts.journal
         try:
             lease = await self._parts.gateway.reclaim(

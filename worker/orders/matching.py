@@ -40,7 +40,7 @@ def _words(key: Key) -> str:
 
 
 def overlap(wanted: Iterable[Item], order: ListedOrder) -> Overlap:
-    """Whether a listed order can be the one for these items. What the list does not show is taken as agreeing;
+    """Return whether a listed order can be the one for these items. What the list does not show is taken as agreeing;
     everything that it shows must. An item that cannot be compared may be any.
     """
     if not all(item.comparable for item in order.items):

@@ -14,7 +14,7 @@ from worker.orders.parts import Parts, WorkerEvent, keep_page
 from worker.orders.state import OrderState, later
 from worker.sites.port import OrderDetail, Site
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Monitor:
         self._policy = policy
 
     async def run(self) -> None:
-        """Polls until cancelled. No failure of a round or of one order ends it."""
+        """Poll until cancelled. No failure of a round or of one order ends it."""
         while True:
             await self._parts.clock.sleep(self._policy.interval_seconds)
             try:
                 await self.look_once()
-            except Exception:
-                log.exception("a round of the monitor failed")
+            except Exception:  # noqa: BLE001 -- logged; the monitor goes on
+                _log.exception("a round of the monitor failed")
 
     async def look_once(self) -> int:
         """One round; returns how many orders had moved on."""
@@ -57,7 +57,7 @@ class Monitor:
             except NotImplementedError:
                 continue
             except Exception as error:  # noqa: BLE001 -- one order's trouble is not the others'
-                log.warning("the order could not be looked at: %r", error, extra={"task_id": order.task_id})
+                _log.warning("the order could not be looked at: %r", error, extra={"task_id": order.task_id})
             await self._watch_deadline(order.task_id)
         return moved
 
@@ -86,7 +86,7 @@ class Monitor:
             detail=words,
         )
         await self._parts.journal.orders.record(order.task_id, entry)
-        log.info("order moved on", extra={"task_id": order.task_id, "state": state.value})
+        _log.info("order moved on", extra={"task_id": order.task_id, "state": state.value})
         self._parts.on_event(WorkerEvent("moved on", order.task_id, words))
 
     async def _watch_deadline(self, task_id: str) -> None:
@@ -98,7 +98,7 @@ class Monitor:
         left = order.pay_deadline - self._parts.clock.now()
         if left <= timedelta(seconds=self._policy.payment_alert_seconds):
             await self._parts.journal.orders.note_deadline_alert(task_id)
-            log.warning(
+            _log.warning(
                 "the order is not paid and its payment deadline is near",
                 extra={"task_id": task_id, "pay_deadline": utc_text(order.pay_deadline)},
             )

@@ -130,16 +130,16 @@ class OrderRun:
         return shown
 
     async def passed(self, name: FailpointName) -> None:
-        """A checkpoint."""
+        """Pass a failpoint."""
         self.parts.on_event(WorkerEvent(name.value, self.task_id))
         await self.parts.checkpoint(name)
 
     async def on_site(self, operation: Coroutine[Any, Any, T]) -> T:
-        """Runs one operation on the site that may be broken off; see LeaseGuard.hold for what it raises."""
+        """Run one operation on the site that may be broken off; see LeaseGuard.hold for what it raises."""
         return await self.guard.hold(operation, seconds=self.parts.policy.step_seconds)
 
     async def to_the_end(self, operation: Coroutine[Any, Any, T]) -> T:
-        """Runs an operation that must not be broken off once begun; only its time is limited (StepTimeoutError)."""
+        """Run an operation that must not be broken off once begun; only its time is limited (StepTimeoutError)."""
         seconds = self.parts.policy.step_seconds
         try:
             async with asyncio.timeout(seconds):
@@ -148,7 +148,7 @@ class OrderRun:
             raise StepTimeoutError(f"no answer within {seconds:g} s") from error
 
     async def to_the_end_once_sent(self, operate: Callable[[PreSendCheck], Coroutine[Any, Any, T]]) -> T:
-        """Runs an operation that sends what pays the order: broken off until it sends, and not any more afterwards.
+        """Run an operation that sends what pays the order: broken off until it sends, and not any more afterwards.
 
         `operate` makes it from the check that stands right before it sends, which notes in `payment_sent` that it did.
         A stop that comes before it was sent breaks it off at once; one that came during the click leaves it a moment.
@@ -181,7 +181,7 @@ class OrderRun:
             await asyncio.gather(work, sending, return_exceptions=True)
 
     async def keep(self, step: str, page: Page, state: OrderState | None = None) -> str:
-        """Puts a page on disk and into the journal's index; returns its evidence_ref."""
+        """Put a page on disk and into the journal's index; return its evidence_ref."""
         try:
             self.evidence_ref = await keep_page(self.parts, self.task_id, self.folder, step, page, state or self.state)
         except (OSError, sqlite3.Error) as error:
@@ -189,7 +189,7 @@ class OrderRun:
         return self.evidence_ref
 
     async def journal(self, event: str, state: OrderState, **facts: Any) -> int:
-        """Writes down what happened, with its report, whose sequence is returned.
+        """Write down what happened, with its report, whose sequence is returned.
 
         Before the click a journal that cannot be written is sqlite3.Error. After it the write is repeated for as long
         as the process lives, and what it would say stands in the log: it may be the only word of an order.
@@ -227,7 +227,7 @@ class OrderRun:
             raise LocalDiskError(f"the journal could not be written: {error}") from error
 
     async def payment_in_words(self) -> str:
-        """Whether a payment of this order was sent, by this run or an earlier one of this journal."""
+        """Return whether a payment of this order was sent, by this run or an earlier one of this journal."""
         if self.payment_sent:
             return "the payment was sent; it is not known whether it was taken"
         if self.recovered and await self.parts.journal.claims.has_payment(self.task_id):
@@ -235,7 +235,7 @@ class OrderRun:
         return "no payment was sent"
 
     async def report(self) -> bool:
-        """Sends what was written down; a gateway that is away does not hold up the order, only the permit does.
+        """Send what was written down; a gateway that is away does not hold up the order, only the permit does.
 
         True if everything was delivered.
         """

@@ -42,7 +42,7 @@ from worker.orders.run import LocalDiskError, OrderRun
 from worker.orders.state import OrderState, later
 from worker.sites.port import Item, OrderList
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 LOOK_BACK = timedelta(days=1)
 OTHERS_PATIENCE = 20.0
@@ -88,7 +88,7 @@ class OtherTasks:
 
 
 def judge(listed: OrderList, wanted: Sequence[Item], others: OtherTasks) -> Judgement:
-    """Reads the table above."""
+    """Read the table above."""
     if not listed.window_fully_covered:
         return Judgement(Verdict.VERDICT_UNKNOWN, "the order list could not be read back to the day before the task")
     if twice := [
@@ -114,7 +114,7 @@ def _overlapping(listed: OrderList, wanted: Sequence[Item], others: Collection[s
 
 
 async def verify(run: OrderRun, intent: Intent) -> Finding:
-    """Looks, keeps the pages as evidence and judges. Raises LeaseLostError, WorkerStoppingError, LocalDiskError."""
+    """Look, keep the pages as evidence and judge. Raises LeaseLostError, WorkerStoppingError, LocalDiskError."""
     begun_at = run.guard.lease_age or 0.0
     run.stage = Step.VERIFY
     if run.site_order_id is not None:
@@ -128,7 +128,7 @@ async def verify(run: OrderRun, intent: Intent) -> Finding:
 
 
 async def _look_back(run: OrderRun, intent: Intent) -> tuple[Judgement, OrderList | None]:
-    """Looks from a day before the task was created, whatever a clock that was once wrong says of that moment."""
+    """Look from a day before the task was created, whatever a clock that was once wrong says of that moment."""
     created, now = from_timestamp(run.lease.task_created_at), run.parts.clock.now()
     if created > now + LOOK_BACK:
         why = f"the task was created at {utc_text(created)}, which is still to come: how far to look back is not known"
@@ -145,7 +145,7 @@ async def look(run: OrderRun, intent: Intent, since: datetime) -> tuple[Judgemen
     except (LeaseLostError, WorkerStoppingError):
         raise
     except Exception as error:  # noqa: BLE001 -- any failure at all means that nothing can be said
-        log.warning("the order list could not be read: %r", error, extra={"task_id": run.task_id})
+        _log.warning("the order list could not be read: %r", error, extra={"task_id": run.task_id})
         return Judgement(Verdict.VERDICT_UNKNOWN, f"the order list could not be read: {error}"), None
     known = await numbers_of_others(run)
     if any(_overlapping(listed, intent.items, known, kind) for kind in (Overlap.FULL, Overlap.PARTIAL)):
@@ -171,13 +171,13 @@ async def _other_tasks(run: OrderRun, known: frozenset[str]) -> OtherTasks:
 
 
 async def keep_list(run: OrderRun, listed: OrderList | None) -> str | None:
-    """Keeps the pages of a list; returns the first one's evidence_ref."""
+    """Keep the pages of a list; return the first one's evidence_ref."""
     refs = [await run.keep(Step.VERIFY, page) for page in listed.pages] if listed is not None else []
     return refs[0] if refs else None
 
 
 async def _look_up_state(run: OrderRun, finding: Finding) -> Finding:
-    """The order's own page tells how far it is; where it can't be read, the order is just ordered."""
+    """Read how far the order is from its own page; where it can't be read, the order is just ordered."""
     number = finding.judgement.order_number or ""
     state = later(OrderState.ORDERED, run.state)
     try:
@@ -186,7 +186,7 @@ async def _look_up_state(run: OrderRun, finding: Finding) -> Finding:
     except (LeaseLostError, WorkerStoppingError, LocalDiskError):
         raise
     except Exception as error:  # noqa: BLE001 -- the order is known; how far it is may stay unknown
-        log.warning("the order's page could not be read: %r", error, extra={"task_id": run.task_id})
+        _log.warning("the order's page could not be read: %r", error, extra={"task_id": run.task_id})
         return replace(finding, state=state)
     found = later(state, detail.order_state if detail.found else None)
     return replace(finding, evidence_ref=evidence_ref, state=found, pay_deadline=detail.pay_deadline)

@@ -8,8 +8,9 @@ _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 def same_page(url: str) -> str:
-    """A URL in the form in which two of the same item are equal (RFC 3986, section 6.2.2): host in lower case, nothing
-    escaped that need not be, no fragment, no final slash.
+    """Return a URL in the form in which two of the same item are equal (RFC 3986, section 6.2.2).
+
+    Host in lower case, nothing escaped that need not be, no fragment, no final slash.
     """
     parts = urlsplit(url)
     path, query = unescaped(parts.path).rstrip("/"), unescaped(parts.query)
@@ -17,7 +18,7 @@ def same_page(url: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """A path or query in which nothing is escaped that need not be (RFC 3986, section 6.2.2.2)."""
+    """Return a path or query in which nothing is escaped that need not be (RFC 3986, section 6.2.2.2)."""
 
     def plain(escape: re.Match[str]) -> str:
         character = chr(int(escape[1], 16))

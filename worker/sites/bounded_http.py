@@ -39,7 +39,7 @@ class Budget:
     left: int = MAX_HEAD_BYTES
 
     def spend(self, size: int) -> None:
-        """Takes bytes off."""
+        """Take bytes off."""
         self.left -= size
         if self.left < 0:
             raise httpx.RemoteProtocolError("the answer brings more bytes than its head and its body may have")

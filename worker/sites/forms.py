@@ -37,7 +37,7 @@ def read_form(
     hidden: Collection[str],
     controls: Collection[str] = frozenset(),
 ) -> Form:
-    """A form that is sent with POST to the page's own site.
+    """Return a form that is sent with POST to the page's own site.
 
     `action` is the path that this form leads to, and no other, without a query: what another form would do is not
     done by this one. `hidden` are the names of its hidden fields, each of which must be there once; `controls` those

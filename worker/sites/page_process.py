@@ -30,7 +30,7 @@ LENGTH = struct.Struct(">I")
 
 
 def main() -> None:
-    """Reads pages until standard input ends."""
+    """Read pages until standard input ends."""
     cpu_seconds, mebibytes = float(sys.argv[1]), int(sys.argv[2])
     # A stop goes to the whole process group, and the worker may need a page read while it brings a click to its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _frame(stream: BinaryIO) -> bytes | None:
-    """The next frame; None where the stream ends, within a frame too."""
+    """Return the next frame; None where the stream ends, within a frame too."""
     length = stream.read(LENGTH.size)
     if len(length) < LENGTH.size:
         return None
@@ -58,7 +58,7 @@ def _frame(stream: BinaryIO) -> bytes | None:
 
 
 def answer_to(order: dict[str, Any], html: bytes) -> bytes:
-    """The answer to one order, as JSON of at most MAX_ANSWER_BYTES. Raises nothing."""
+    """Return the answer to one order, as JSON of at most MAX_ANSWER_BYTES. Raises nothing."""
     page = Page(order["url"], order["method"], order["http_status"], html)
     try:
         reading = getattr(importlib.import_module(order["module"]), order["name"])

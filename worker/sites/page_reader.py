@@ -43,7 +43,7 @@ class PageReader:
         self._turn = asyncio.Lock()
 
     async def read(self, reading: Callable[Concatenate[Page, P], T], page: Page, *args: P.args, **_: P.kwargs) -> T:
-        """What `reading(page, *args)` returns.
+        """Return what `reading(page, *args)` returns.
 
         Raises PageChangedError where it does, and where the page is over a limit; OSError where no process can be
         started.
@@ -66,11 +66,11 @@ class PageReader:
         return value
 
     async def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         await self._end()
 
     async def _ask(self, order: bytes, page: Page) -> dict[str, Any]:
-        """The process's answer. A process that was ended, perhaps before it saw the page, is replaced once."""
+        """Return the process's answer. A process that was ended, perhaps before it saw the page, is replaced once."""
         for again in (True, False):
             try:
                 return await self._exchange(order, page.html)
@@ -116,7 +116,7 @@ class PageReader:
         return self._process
 
     async def _end(self) -> int | None:
-        """Ends the process, if there is one, and reaps it; returns its exit status."""
+        """End the process, if there is one, and reap it; return its exit status."""
         process, self._process = self._process, None
         if process is None:
             return None

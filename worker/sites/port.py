@@ -213,30 +213,30 @@ class Site(Protocol):
         ...
 
     async def check_session(self) -> bool:
-        """True if the account is logged in."""
+        """Return True if the account is logged in."""
         ...
 
     async def clear_cart(self) -> Cart:
-        """Empties the cart and returns it as it is then."""
+        """Empty the cart and return it as it is then."""
         ...
 
     async def add_to_cart(self, item: Item) -> Page:
-        """Puts one item into the cart. Raises ItemUnavailableError."""
+        """Put one item into the cart. Raises ItemUnavailableError."""
         ...
 
     async def read_cart(self) -> Cart:
-        """The cart as it is."""
+        """Return the cart as it is."""
         ...
 
     async def open_confirmation(self, options: Mapping[str, Any]) -> Confirmation:
-        """Goes from the cart to the confirmation page. `options` is the intent's own, for example the way to pay.
+        """Go from the cart to the confirmation page. `options` is the intent's own, for example the way to pay.
 
         Raises PageChangedError where its form could not be sent as it must be: before a permit is asked for.
         """
         ...
 
     async def submit(self, confirmation: Confirmation, pre_send_check: PreSendCheck) -> Submission:
-        """The irreversible click. Uses a fresh connection and sends its request at most once, whatever happens.
+        """Make the irreversible click. Uses a fresh connection and sends its request at most once, whatever happens.
 
         An answer whose head tells the order's number is returned as it is, whatever its body holds and before anything
         else is asked for: `read_thanks` looks further.
@@ -247,7 +247,7 @@ class Site(Protocol):
         ...
 
     async def read_thanks(self, submission: Submission) -> Thanks:
-        """Looks for evidence that confirms or contradicts an answer with a `thanks_path`; a read, nothing is sent
+        """Look for evidence that confirms or contradicts an answer with a `thanks_path`; a read, nothing is sent
         twice.
         """
         ...
@@ -255,7 +255,7 @@ class Site(Protocol):
     async def pay(
         self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], pre_send_check: PreSendCheck
     ) -> Payment:
-        """Pays a placed order, as `options` say, if exactly the amount that was confirmed is asked for.
+        """Pay a placed order, as `options` say, if exactly the amount that was confirmed is asked for.
 
         Sends its request at most once on a fresh connection, after a `pre_send_check` as in `submit`. Stops at any step
         that only a person can take.
@@ -263,7 +263,7 @@ class Site(Protocol):
         ...
 
     async def list_orders(self, *, since: datetime | None, max_pages: int) -> OrderList:
-        """The account's orders since then (None: no lower bound), at most `max_pages` pages."""
+        """Return the account's orders since then (None: no lower bound), at most `max_pages` pages."""
         ...
 
     async def order_detail(self, order_number: str) -> OrderDetail:
@@ -271,7 +271,7 @@ class Site(Protocol):
         ...
 
     async def close(self) -> None:
-        """Gives connections back."""
+        """Give connections back."""
         ...
 
 

@@ -20,7 +20,7 @@ class Scraper(Protocol):
     """Fills in what an intent leaves to the worker."""
 
     async def first_variant_in_stock(self, item_url: str) -> str | None:
-        """The variant to buy; None if the item has none. Raises ItemUnavailableError, ScraperError."""
+        """Return the variant to buy; None if the item has none. Raises ItemUnavailableError, ScraperError."""
         ...
 
 
@@ -88,7 +88,7 @@ def _variant_id(value: Any) -> str:
 
 
 async def fill_in_variants(items: Sequence[Item], scraper: Scraper) -> tuple[Item, ...]:
-    """The items with a variant each where they have any. Raises ItemUnavailableError, ScraperError."""
+    """Return the items with a variant each where they have any. Raises ItemUnavailableError, ScraperError."""
     filled_in = []
     for item in items:
         variant_id = item.variant_id or await scraper.first_variant_in_stock(item.item_url)

@@ -63,7 +63,7 @@ class Document:
             self.changed("markup that all browsers draw alike: it has a shadow root")
 
     def changed(self, what: str, *, error_code: int | None = None) -> NoReturn:
-        """Raises: the page lacks `what`."""
+        """Raise PageChangedError: the page lacks `what`."""
         message = f"the page {self.page.url} (HTTP {self.page.http_status}) lacks {what}"
         raise PageChangedError(message, error_code=error_code, page=self.page)
 
@@ -79,18 +79,18 @@ class Document:
         return found
 
     def at_most_one(self, selector: str, within: LexborNode | None = None) -> LexborNode | None:
-        """The shown element, None where there is none."""
+        """Return the shown element, None where there is none."""
         found = self.every(selector, within)
         if len(found) > 1:
             self.changed(f"a single {selector}: it shows {len(found)}")
         return found[0] if found else None
 
     def one(self, selector: str, within: LexborNode | None = None) -> LexborNode:
-        """The shown element."""
+        """Return the shown element."""
         return self.at_most_one(selector, within) or self.changed(selector)
 
     def scripts(self) -> list[LexborNode]:
-        """The scripts that a browser would run, in the order of the page."""
+        """Return the scripts that a browser would run, in the order of the page."""
         return [node for node in self._tree.css("script") if not node.attributes.keys() & {"src", "type"}]
 
     def all(self, selector: str) -> list[LexborNode]:
@@ -98,11 +98,11 @@ class Document:
         return list(self._tree.css(selector))
 
     def has(self, selector: str) -> bool:
-        """True if there is such an element, shown or not."""
+        """Return True if there is such an element, shown or not."""
         return self._tree.css_first(selector) is not None
 
     def text(self, node: LexborNode) -> str:
-        """An element's text, without white space at its ends; it must hold nothing but text."""
+        """Return an element's text, without white space at its ends; it must hold nothing but text."""
         child = node.first_child
         while child is not None:
             if child.is_element_node:
@@ -111,7 +111,7 @@ class Document:
         return node.text(deep=False).strip()
 
     def after(self, node: LexborNode) -> LexborNode | None:
-        """The element that follows, None where something else stands before it, or beside both."""
+        """Return the element that follows, None where something else stands before it, or beside both."""
         parent = node.parent
         beside = [] if parent is None else [child for child in parent.iter(include_text=True) if child.is_text_node]
         if any(text.text(deep=False).strip() for text in beside):
@@ -145,7 +145,7 @@ class Document:
             self.changed("a link that can be read")
 
     def _around(self, node: LexborNode) -> Iterator[LexborNode]:
-        """The elements around a node, from the inside outwards."""
+        """Return the elements around a node, from the inside outwards."""
         parent = node.parent
         for _ in range(MAX_NESTING):
             if parent is None or not parent.is_element_node:
@@ -162,12 +162,12 @@ class Document:
 
 
 def is_link(text: str) -> bool:
-    """True if every reader takes this text for the same link: visible ASCII, no backslash, no `///`, not overlong."""
+    """Return True if every reader takes this text for the same link: visible ASCII, no `\\`, no `///`, not overlong."""
     return len(text) <= MAX_LINK and bool(_LINK.fullmatch(text)) and not ("\\" in text or "///" in text)
 
 
 def _alone(node: LexborNode) -> Shown:
-    """What an element says by itself of whether it is shown."""
+    """Return what an element says by itself of whether it is shown."""
     attributes = node.attributes
     if node.tag in _HIDDEN_TAGS:
         return Shown.NO

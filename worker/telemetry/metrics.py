@@ -17,7 +17,7 @@ from worker.evidence.store import DiskSpace
 from worker.journal.journal import Journal
 from worker.journal.stats import Stats
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 15.0
 
@@ -46,7 +46,7 @@ class WorkerMetrics:
         self._written = Gauge("orderworker_written_timestamp_seconds", "When this was written.", registry=registry)
 
     def show(self, stats: Stats, *, disk_ok: bool, journal_ok: bool, written_at: float) -> None:
-        """Takes what was counted; `written_at` in seconds of Unix time."""
+        """Take what was counted; `written_at` in seconds of Unix time."""
         for status, count in stats.orders.items():
             self._orders.labels(status.value).set(count)
         self._clicked.set(stats.clicked)
@@ -73,7 +73,7 @@ class MetricsFile:
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Writes a last time."""
+        """Write a last time."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -96,7 +96,7 @@ class MetricsFile:
             await asyncio.to_thread(write_to_textfile, str(self._path), self._metrics.registry)
         except (OSError, sqlite3.Error) as error:
             if not self._failed:
-                log.warning("RAKUTEN_METRICS_TEXTFILE cannot be written: %s", error)
+                _log.warning("RAKUTEN_METRICS_TEXTFILE cannot be written: %s", error)
             self._failed = True
         else:
             self._failed = False

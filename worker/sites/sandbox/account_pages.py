@@ -60,7 +60,7 @@ def read_order_list(page: Page) -> OrderListPage:
 
 
 def read_order_detail(page: Page) -> OrderDetailPage | None:
-    """An order's page; None where the shop says that there is no such order (yet). Raises PageChangedError."""
+    """Return an order's page; None where the shop says that there is no such order (yet). Raises PageChangedError."""
     document = Document(page)
     if document.at_most_one("#order-missing") is not None:
         return None
@@ -78,7 +78,7 @@ def read_order_detail(page: Page) -> OrderDetailPage | None:
 
 
 def _read_state(document: Document) -> Any:
-    """The page's `__INITIAL_STATE__`; None where there is none, or more than one, or none that can be read."""
+    """Return the page's `__INITIAL_STATE__`; None where there is none, or more than one, or none that can be read."""
     texts = [text for script in document.scripts() if _STATE in (text := script.text())]
     begin = _ASSIGNMENT.match(texts[0]) if len(texts) == 1 else None
     if begin is None:
@@ -96,7 +96,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _integer(digits: str) -> int:
-    """An integer in the range of a double, beyond which no reader of a query's result could take it."""
+    """Return an integer in the range of a double, beyond which no reader of a query's result could take it."""
     return int(digits) if len(digits) <= _MAX_DIGITS else _refuse("so large a number")
 
 
@@ -140,8 +140,9 @@ def _read_listed_item(document: Document, item: Any) -> ListedItem:
 
 
 def _item_address(document: Document, url: str) -> str | None:
-    """An item's address in the form that intents use, to which a list may add a query, or escape a letter of it. None
-    for one that has not the form of this shop's item pages.
+    """Return an item's address in the form that intents use, None where it has not that of this shop.
+
+    A list may add a query to it, or escape a letter of it.
     """
     listed, page = urlsplit(same_page(url)), urlsplit(document.page.url)
     path = f"{listed.path}/"

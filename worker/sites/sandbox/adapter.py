@@ -84,7 +84,7 @@ class SandboxSite:
         return True
 
     async def check_session(self) -> bool:
-        """True if the account's own page can be read, after logging in where there was no session yet."""
+        """Return True if the account's own page can be read, after logging in where there was no session yet."""
         try:
             page = await self._read("/account")
         except LoggedOutError:
@@ -92,7 +92,7 @@ class SandboxSite:
         return bool(await self._reader.read(pages.read_account_name, page))
 
     async def clear_cart(self) -> Cart:
-        """Removes line by line what the cart shows; an empty cart is only read."""
+        """Remove line by line what the cart shows; an empty cart is only read."""
         page = await self._read("/cart")
         lines = await self._reader.read(pages.read_cart, page)
         while lines:
@@ -105,7 +105,7 @@ class SandboxSite:
         return Cart((), page)
 
     async def add_to_cart(self, item: Item) -> Page:
-        """Opens the item's page and sends its form; returns the cart as the shop shows it then."""
+        """Open the item's page and send its form; return the cart as the shop shows it then."""
         path = self._item_path(item)
         answer = await self._http.get(path)
         if await self._reader.read(pages.is_not_found, answer.page):
@@ -125,12 +125,12 @@ class SandboxSite:
         return await self._landed(added)
 
     async def read_cart(self) -> Cart:
-        """The cart as it is."""
+        """Return the cart as it is."""
         page = await self._read("/cart")
         return Cart(tuple(line.item for line in await self._reader.read(pages.read_cart, page)), page)
 
     async def open_confirmation(self, options: Mapping[str, Any]) -> Confirmation:
-        """Opens the confirmation page for the way to pay that the options name."""
+        """Open the confirmation page for the way to pay that the options name."""
         method = _payment_method(options)
         page = await self._read("/order/confirm", {"payment_method": method})
         shown = await self._reader.read(pages.read_confirmation, page)
@@ -139,7 +139,7 @@ class SandboxSite:
         return Confirmation(shown.items, shown.payable_yen, {**shown.form.fields, ACTION: shown.form.action}, page)
 
     async def submit(self, confirmation: Confirmation, pre_send_check: PreSendCheck) -> Submission:
-        """Sends the confirmation's form once. An answer that leads to the thank-you page with a number is returned at
+        """Send the confirmation's form once. An answer that leads to the thank-you page with a number is returned at
         once: its head says that the order is placed. Otherwise the page says so, or the one to which the answer leads.
 
         Raises ItemUnavailableError where the shop says in so many words that it took no order, and PageChangedError
@@ -162,7 +162,7 @@ class SandboxSite:
         return Submission(thanks.order_number, page)
 
     async def read_thanks(self, submission: Submission) -> Thanks:
-        """Reads the answer's own page, then the thank-you page. What cannot be read contradicts nothing."""
+        """Read the answer's own page, then the thank-you page. What cannot be read contradicts nothing."""
         answer = submission.page
         if answer.http_status >= HTTP_ERROR or answer.http_status in SEND_AGAIN:
             return Thanks(answer, f"answers HTTP {answer.http_status}")
@@ -179,7 +179,7 @@ class SandboxSite:
         return Thanks(page, f"then shows order {number}" if differs else None)
 
     async def _refusal(self, page: Page) -> str | None:
-        """What a page says it refuses; None where it refuses nothing, or cannot be read."""
+        """Return what a page says it refuses; None where it refuses nothing, or cannot be read."""
         with suppress(PageChangedError):
             return await self._reader.read(pages.read_refusal, page)
         return None
@@ -187,7 +187,7 @@ class SandboxSite:
     async def pay(
         self, site_order_id: str, payable_yen: int | None, options: Mapping[str, Any], pre_send_check: PreSendCheck
     ) -> Payment:
-        """Opens the order's payment page and sends its form once; what is paid or has a slip already is not sent."""
+        """Open the order's payment page and send its form once; what is paid or has a slip already is not sent."""
         method = _payment_method(options)
         page = await self._read("/payment", {"order_number": site_order_id})
         shown = await self._reader.read(pages.read_payment_form, page)
@@ -213,7 +213,7 @@ class SandboxSite:
         return await self._payment(site_order_id, await self._landed(answer), method)
 
     async def _payment(self, order_number: str, page: Page, method: str) -> Payment:
-        """What the result page says, as far as it can be true of an order that is paid by this method."""
+        """Return what the result page says, as far as it can be true of an order that is paid by this method."""
         status = await self._reader.read(pages.read_payment_status, page)
         if status.order_number != order_number:
             raise PageChangedError("the payment page is about another order", page=page)
@@ -228,7 +228,7 @@ class SandboxSite:
         raise SiteError(f"the payment page of an order to be paid by {method} shows {shown}{slip}", page=page)
 
     async def list_orders(self, *, since: datetime | None, max_pages: int) -> OrderList:
-        """Reads page after page until an order older than `since`, the last page, or `max_pages`.
+        """Read page after page until an order older than `since`, the last page, or `max_pages`.
 
         Redesigned pages and a logout after the first page end the list early, and so does an order without a readable
         date count: the window is then not fully covered.
@@ -283,7 +283,7 @@ class SandboxSite:
         )
 
     async def close(self) -> None:
-        """Gives connections back, and ends the process that reads pages."""
+        """Give connections back, and end the process that reads pages."""
         await self._http.close()
         await self._reader.close()
 
@@ -302,7 +302,7 @@ class SandboxSite:
         return answer.page
 
     async def _landed(self, answer: Answer) -> Page:
-        """The page to which a redirect leads, or the answer's own."""
+        """Return the page to which a redirect leads, or the answer's own."""
         fine = await self._fine(answer)
         return fine.page if fine.location is None else await self._read(fine.location)
 
@@ -313,7 +313,7 @@ class SandboxSite:
         return answer.page
 
     async def _fine(self, answer: Answer) -> Answer:
-        """The answer. Raises SiteError where the shop refuses or fails."""
+        """Return the answer. Raises SiteError where the shop refuses or fails."""
         page = answer.page
         if page.http_status >= HTTP_ERROR:
             said = await self._refusal(page) or "no reason given"
@@ -322,7 +322,7 @@ class SandboxSite:
 
 
 def _check_available(item: Item, form: pages.ItemForm, page: Page) -> None:
-    """Raises ItemUnavailableError where the item's page says that this cannot be bought."""
+    """Raise ItemUnavailableError where the item's page says that this cannot be bought."""
     if form.sold_out:
         raise ItemUnavailableError(f"{item.item_url} is sold out", page=page)
     if item.variant_id is None and form.variants:
@@ -350,7 +350,7 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 
 
 def _number_in(location: str | None) -> str | None:
-    """The order's number in the redirect to the thank-you page; None where there is not one, or no readable one."""
+    """Return the order's number in the redirect to the thank-you page; None where there is no readable one."""
     parts = urlsplit(location or "")
     told = parse_qs(parts.query).get("order_number", []) if parts.path == THANKS_PATH else []
     return told[0] if len(told) == 1 and pages.ORDER_NUMBER.fullmatch(told[0]) else None
@@ -361,6 +361,6 @@ def _is_before(order: ListedOrder, since: datetime) -> bool:
 
 
 def _are_newest_first(orders: list[ListedOrder]) -> bool:
-    """True if every date could be read and none is later than the one before it."""
+    """Return True if every date could be read and none is later than the one before it."""
     dates = [order.order_date for order in orders if order.order_date is not None]
     return len(dates) == len(orders) and all(newer >= older for newer, older in pairwise(dates))

@@ -62,7 +62,7 @@ class Answer:
     fault: SiteError | httpx.HTTPError | None = None
 
     def sound(self) -> "Answer":
-        """The answer itself. Raises its fault."""
+        """Return the answer itself. Raises its fault."""
         if self.fault is not None:
             raise self.fault
         return self
@@ -134,7 +134,7 @@ class SandboxHttp:
         return await self._checked(answer)
 
     async def close(self) -> None:
-        """Gives the connections back."""
+        """Give the connections back."""
         await self._client.aclose()
 
     async def _ensure_session(self) -> None:
@@ -152,7 +152,7 @@ class SandboxHttp:
         self._logged_in = True
 
     async def _checked(self, answer: Answer) -> Answer:
-        """The answer, unless it sends the visitor to the login page."""
+        """Return the answer, unless it sends the visitor to the login page."""
         if answer.location is None or urlsplit(answer.location).path != LOGIN_PATH:
             return answer
         self._logged_in = False
@@ -191,7 +191,7 @@ class SandboxHttp:
         return self._judged(Page(str(request.url), method, response.status_code, body, location), response, fault)
 
     async def _body(self, response: httpx.Response, seconds: float) -> tuple[bytes, SiteError | httpx.HTTPError | None]:
-        """What has come of a body, and why it is not whole, if it is not."""
+        """Return what has come of a body, and why it is not whole, if it is not."""
         body, pieces = bytearray(), 0
         try:
             async with asyncio.timeout(seconds):
@@ -212,7 +212,7 @@ class SandboxHttp:
         return bytes(body), None
 
     def _judged(self, page: Page, response: httpx.Response, fault: SiteError | httpx.HTTPError | None) -> Answer:
-        """The answer with the first thing that is wrong with it. A redirect's body is nobody's to read."""
+        """Return the answer with the first thing that is wrong with it. A redirect's body is nobody's to read."""
         coding = response.headers.get("content-encoding", "identity")
         is_redirect = REDIRECT in response.extensions
         location = self.path_of(page) if is_redirect else None
@@ -229,7 +229,7 @@ class SandboxHttp:
         return Answer(page, location, fault)
 
     def _too_many_cookies(self, *, refused: bool) -> str | None:
-        """Ends the session where its cookies are over a limit, and says so: they go with every request."""
+        """End the session where its cookies are over a limit, and say so: they go with every request."""
         jar = self._client.cookies.jar
         if not refused and len(jar) <= MAX_COOKIES and _size(jar) <= MAX_COOKIE_BYTES:
             return None
@@ -253,6 +253,6 @@ def _size(cookies: Iterable[Cookie]) -> int:
 
 
 async def _keep_redirect(response: httpx.Response) -> None:
-    """Takes a redirect's target out of the client's sight, which makes a request of it before anybody has judged it."""
+    """Take a redirect's target out of the client's sight, which makes a request of it before anybody has judged it."""
     if response.has_redirect_location:
         response.extensions[REDIRECT] = response.headers.pop("location")

@@ -97,14 +97,14 @@ class Thanks:
 
 
 def parse_yen(text: str | None) -> int | None:
-    """An amount such as `12,800円` as an integer; None for anything else."""
+    """Return an amount such as `12,800円` as an integer; None for anything else."""
     match = _YEN.fullmatch(text.strip()) if text else None
     digits = match[1].replace(",", "") if match else ""
     return int(digits) if 0 < len(digits) <= _MAX_YEN_DIGITS else None
 
 
 def parse_time(text: Any) -> datetime | None:
-    """A time with its offset, in UTC; None for anything else, a time without an offset included."""
+    """Return a time with its offset, in UTC; None for anything else, a time without an offset included."""
     try:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else None
@@ -113,19 +113,19 @@ def parse_time(text: Any) -> datetime | None:
 
 
 def read_refusal(page: Page) -> str | None:
-    """What the page says it refuses, None where it refuses nothing. Raises PageChangedError."""
+    """Return what the page says it refuses, None where it refuses nothing. Raises PageChangedError."""
     document = Document(page)
     said = [document.text(node) for node in document.every(".refusal[role=alert]")]
     return " ".join(filter(None, said)) or None
 
 
 def is_not_found(page: Page) -> bool:
-    """True if the shop itself says that there is no such thing. Raises PageChangedError."""
+    """Return True if the shop itself says that there is no such thing. Raises PageChangedError."""
     return Document(page).at_most_one("#not-found") is not None
 
 
 def read_login_form(page: Page) -> Form:
-    """The login form. Raises PageChangedError."""
+    """Return the login form. Raises PageChangedError."""
     document = Document(page)
     return read_form(
         document,
@@ -143,7 +143,7 @@ def read_account_name(page: Page) -> str:
 
 
 def read_item_form(page: Page) -> ItemForm:
-    """The form of an item's page. Raises PageChangedError."""
+    """Return the form of an item's page. Raises PageChangedError."""
     document = Document(page)
     form = _only_form(document, "add-to-cart")
     variants = {
@@ -161,7 +161,7 @@ def read_item_form(page: Page) -> ItemForm:
 
 
 def read_cart(page: Page) -> tuple[CartLine, ...]:
-    """The lines of the cart's page. Raises PageChangedError."""
+    """Return the lines of the cart's page. Raises PageChangedError."""
     document = Document(page)
     document.one("#cart")
     if document.at_most_one("#cart-empty") is not None:
@@ -176,7 +176,7 @@ def _removal(document: Document, row: LexborNode) -> Form:
 
 
 def read_confirmation(page: Page) -> ConfirmationForm:
-    """The confirmation page. Raises PageChangedError, code 5004, but an amount that cannot be read is None."""
+    """Return the confirmation page. Raises PageChangedError, code 5004, but an amount that cannot be read is None."""
     try:
         document = Document(page)
         confirmation = document.one("#confirmation")
@@ -192,7 +192,7 @@ def read_confirmation(page: Page) -> ConfirmationForm:
 
 
 def read_thanks(page: Page) -> Thanks | None:
-    """The thank-you page, None where it is another. Raises PageChangedError."""
+    """Return the thank-you page, None where it is another. Raises PageChangedError."""
     document = Document(page)
     thanks = document.at_most_one("#thanks")
     if thanks is None:
@@ -202,7 +202,7 @@ def read_thanks(page: Page) -> Thanks | None:
 
 
 def read_payment_form(page: Page) -> PaymentForm | None:
-    """The payment form; None where the page shows none. Raises PageChangedError where the form is not whole."""
+    """Return the payment form; None where the page shows none. Raises PageChangedError where the form is not whole."""
     document = Document(page)
     if not document.every("form"):
         return None
@@ -216,13 +216,13 @@ def read_payment_form(page: Page) -> PaymentForm | None:
 
 
 def read_challenge(page: Page) -> str | None:
-    """The kind of step that a challenge page asks for, None where it is no such page. Raises PageChangedError."""
+    """Return the kind of step that a challenge page asks for, None where it is none. Raises PageChangedError."""
     block = Document(page).at_most_one("#challenge")
     return None if block is None else block.attributes.get("data-kind")
 
 
 def read_payment_status(page: Page) -> PaymentStatus:
-    """The payment's result. Raises PageChangedError."""
+    """Return the payment's result. Raises PageChangedError."""
     document = Document(page)
     state = document.one("#payment-state").attributes.get("data-state")
     slip = document.at_most_one("#slip-number")
@@ -246,7 +246,7 @@ def _only_form(document: Document, name: str) -> LexborNode:
 
 
 def _payment_method(document: Document, within: LexborNode | None = None) -> str:
-    """The way to pay, as the page's mark and its text both say."""
+    """Return the way to pay, as the page's mark and its text both say."""
     node = document.one("#payment-method", within)
     method = node.attributes.get("data-method") or ""
     if document.text(node) != PAYMENT_LABELS.get(method):
@@ -255,8 +255,9 @@ def _payment_method(document: Document, within: LexborNode | None = None) -> str
 
 
 def _payable(document: Document) -> int | None:
-    """The amount to pay: the page's only one, beside the page's only label that says so, and the largest among the
-    facts around it. None where that is not so.
+    """Return the amount to pay, None where it is in doubt.
+
+    It is the page's only one, beside the page's only label that says so, and the largest among the facts around it.
     """
     try:
         amount = document.one("#payable, .payable")
@@ -280,7 +281,7 @@ def _largest_amount(facts: LexborNode) -> int:
 
 
 def _rows(document: Document, table_id: str) -> list[LexborNode]:
-    """The lines of the page's only table; nothing on the page looks like a line and stands elsewhere."""
+    """Return the lines of the page's only table; nothing on the page looks like a line and stands elsewhere."""
     table = document.one("table")
     rows = document.every("tbody > tr")
     if table.attributes.get("id") != table_id or not rows:
