@@ -27,8 +27,8 @@ from gateway.catalog.ingest import Ingest
 from gateway.catalog.rounds import Rounds
 from gateway.clock import ServiceClock
 from gateway.dispatch.notifier import Notifier
-from gateway.dispatch.order_leases import OrderDispatcher, OrderLeaseSource
-from gateway.dispatch.query_leases import QueryDispatcher, QueryLeaseSource
+from gateway.dispatch.order_lease_source import OrderDispatcher, OrderLeaseSource
+from gateway.dispatch.query_lease_source import QueryDispatcher, QueryLeaseSource
 from gateway.dispatch.stream import HEARTBEAT_SECONDS
 from gateway.domain.instant import Instant
 from gateway.orders.start import Started, resume_after_start
@@ -37,13 +37,14 @@ from gateway.store.port import Store, Transaction
 from gateway.store.sqlite.online_backups import OnlineBackups
 from gateway.sweeps.alert_webhook import AlertWebhookSweep
 from gateway.sweeps.alerts import AlertSweep
+from gateway.sweeps.callback_delivery import CallbackSweep
 from gateway.sweeps.callback_sender import CallbackSender
-from gateway.sweeps.callbacks import CallbackSweep
-from gateway.sweeps.catalog import CatalogSweep
+from gateway.sweeps.catalog_rounds import CatalogSweep
 from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.health import HealthSweep
 from gateway.sweeps.presence import PresenceSweep
-from gateway.sweeps.queries import QuerySweep, QueryWakeSweep
+from gateway.sweeps.query_timeouts import QuerySweep
+from gateway.sweeps.query_wake import QueryWakeSweep
 from gateway.sweeps.retention import RetentionSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep

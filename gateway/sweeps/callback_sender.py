@@ -20,7 +20,7 @@ from gateway.domain.callbacks import Delivery
 from gateway.domain.fields import callback_url
 from gateway.domain.instant import parse_utc
 from gateway.domain.refusals import RefusedError
-from gateway.sweeps.addresses import Resolver
+from gateway.sweeps.resolver import Resolver
 
 TOTAL_SECONDS: Final = 15.0
 """From the look-up of the name to the status of the answer."""
@@ -33,7 +33,7 @@ OpenClient = Callable[[], httpx.AsyncClient]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SendResult:
     """What came of a try: whether the receiver took it, one sentence, and whether no further try can help."""
 
     taken: bool
@@ -68,25 +68,25 @@ class CallbackSender:
         self._open_client = open_client or _open_client
         self._agent = f"order-gateway/{version('order-gateway')}"
 
-    async def send(self, delivery: Delivery) -> Outcome:
+    async def send(self, delivery: Delivery) -> SendResult:
         """Try to deliver once. Whatever goes wrong is told in the outcome, without the URL, which may hold a key."""
         try:
             async with asyncio.timeout(TOTAL_SECONDS):
                 status = await self._post(delivery)
         except TimeoutError:
-            return Outcome(taken=False, told=f"no answer within {TOTAL_SECONDS:g} s")
+            return SendResult(taken=False, told=f"no answer within {TOTAL_SECONDS:g} s")
         except AddressRefusedError as error:
-            return Outcome(taken=False, told=f"not sent: {error}", hopeless=True)
+            return SendResult(taken=False, told=f"not sent: {error}", hopeless=True)
         except _NotNowError as error:
-            return Outcome(taken=False, told=f"not sent: {error}")
+            return SendResult(taken=False, told=f"not sent: {error}")
         except OSError as error:
-            return Outcome(taken=False, told=f"not sent: the host {error.strerror or error}")
+            return SendResult(taken=False, told=f"not sent: the host {error.strerror or error}")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError):
-            return Outcome(taken=False, told="not sent: the URL cannot be used", hopeless=True)
+            return SendResult(taken=False, told="not sent: the URL cannot be used", hopeless=True)
         except httpx.HTTPError as error:
-            return Outcome(taken=False, told=f"no answer: {type(error).__name__}")
+            return SendResult(taken=False, told=f"no answer: {type(error).__name__}")
         redirect = ", redirects are not followed" if 300 <= status < 400 else ""  # noqa: PLR2004 - HTTP's classes
-        return Outcome(taken=200 <= status < 300, told=f"the receiver answered {status}{redirect}")  # noqa: PLR2004
+        return SendResult(taken=200 <= status < 300, told=f"the receiver answered {status}{redirect}")  # noqa: PLR2004
 
     async def _post(self, delivery: Delivery) -> int:
         """Post to the first of the host's addresses that can be connected to; return the status."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from gateway.dispatch.order_leases import OrderDispatcher
+from gateway.dispatch.order_lease_source import OrderDispatcher
 from gateway.domain.models import Holder, Lease, LeaseRequest, NewReport, Via
 from gateway.domain.states import OrderState
 from gateway.orders.report import report

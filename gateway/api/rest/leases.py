@@ -14,7 +14,7 @@ from gateway.api.rest.envelope import success
 from gateway.api.rest.long_poll import LongPoll
 from gateway.api.rest.parameters import DEFAULT_WAIT, MaybeWorkerId, TaskIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of
-from gateway.dispatch.order_leases import OrderDispatcher
+from gateway.dispatch.order_lease_source import OrderDispatcher
 from gateway.domain import fields
 from gateway.domain.models import Holder, LeaseRequest, NewReport, Policy, Via
 from gateway.domain.refusals import invalid

@@ -18,7 +18,7 @@ from gateway.api.rest.long_poll import LongPoll
 from gateway.api.rest.parameters import DEFAULT_WAIT, Limit, Offset, QueryIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
 from gateway.api.rest.slices import answer_page
-from gateway.dispatch.query_leases import QueryDispatcher
+from gateway.dispatch.query_lease_source import QueryDispatcher
 from gateway.domain import fields
 from gateway.domain.account_queries import (
     QueryKind,

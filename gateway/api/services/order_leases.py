@@ -9,7 +9,7 @@ from gateway.api.answers import accepted, heartbeat
 from gateway.api.call import Call
 from gateway.api.codec import leases as codec
 from gateway.api.codec.orders import task_status_to
-from gateway.dispatch.order_leases import OrderDispatcher
+from gateway.dispatch.order_lease_source import OrderDispatcher
 from gateway.dispatch.stream import Heartbeat
 from gateway.domain import fields
 from gateway.domain.models import Policy

@@ -10,7 +10,7 @@ from gateway.api.answers import accepted, heartbeat
 from gateway.api.call import Call
 from gateway.api.codec import account_queries as codec
 from gateway.api.offload import checked
-from gateway.dispatch.query_leases import QueryDispatcher
+from gateway.dispatch.query_lease_source import QueryDispatcher
 from gateway.dispatch.stream import Heartbeat
 from gateway.domain.account_queries import QueryPolicy
 from gateway.store.port import Store

@@ -38,7 +38,7 @@ class Job:
 
 
 @dataclass(slots=True)
-class Outcome:
+class Effects:
     """What a group does beside its changes. `afterwards` is called once it is committed."""
 
     now: Instant
@@ -52,27 +52,27 @@ class GroupRunner:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def run(self, group: list[Job], outcome: Outcome) -> sqlite3.Error | None:
+    def run(self, group: list[Job], effects: Effects) -> sqlite3.Error | None:
         """Run the operations; an error means that nothing of the group can be written."""
         try:
-            if not self._run_plainly(group, outcome):
+            if not self._run_plainly(group, effects):
                 self.roll_back()
                 self._connection.execute("BEGIN IMMEDIATE")
-                outcome.notified.clear()
-                self._run_apart(group, outcome)
+                effects.notified.clear()
+                self._run_apart(group, effects)
         except sqlite3.Error as error:
             return error
         return None
 
-    def run_hooks(self, hooks: Iterable[PreCommitHook], outcome: Outcome) -> sqlite3.Error | None:
+    def run_hooks(self, hooks: Iterable[PreCommitHook], effects: Effects) -> sqlite3.Error | None:
         """Run what follows the operations; a hook that raises is undone and logged. An error as from `run`."""
         try:
             for hook in hooks:
-                callback, error = self._run_in_savepoint(hook, outcome)
+                callback, error = self._run_in_savepoint(hook, effects)
                 if error is not None:
                     _log.error("what follows a change failed", exc_info=error)
                 elif callback is not None:
-                    outcome.afterwards.append(callback)
+                    effects.afterwards.append(callback)
         except sqlite3.Error as error:
             return error
         return None
@@ -82,12 +82,12 @@ class GroupRunner:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
-    def _run_plainly(self, group: list[Job], outcome: Outcome) -> bool:
+    def _run_plainly(self, group: list[Job], effects: Effects) -> bool:
         """Run the group without savepoints, which cost as much as a statement each; False if an operation raised."""
-        transaction = SqliteTransaction(self._connection, outcome.notified)
+        transaction = SqliteTransaction(self._connection, effects.notified)
         try:
             for job in group:
-                job.result = job.run(transaction, outcome.now)
+                job.result = job.run(transaction, effects.now)
         except sqlite3.Error as error:
             if primary_code(error) in WHOLE_GROUP_FAILS:
                 raise
@@ -96,18 +96,18 @@ class GroupRunner:
             return False
         return True
 
-    def _run_apart(self, group: list[Job], outcome: Outcome) -> None:
+    def _run_apart(self, group: list[Job], effects: Effects) -> None:
         """Run the group with a savepoint around each operation, so that one that raises does not disturb the rest."""
         for job in group:
-            job.result, job.error = self._run_in_savepoint(job.run, outcome)
+            job.result, job.error = self._run_in_savepoint(job.run, effects)
 
     def _run_in_savepoint(
-        self, run: Callable[[Transaction, Instant], Any], outcome: Outcome
+        self, run: Callable[[Transaction, Instant], Any], effects: Effects
     ) -> tuple[Any, Exception | None]:
         notified: set[str] = set()
         self._connection.execute("SAVEPOINT operation")
         try:
-            result = run(SqliteTransaction(self._connection, notified), outcome.now)
+            result = run(SqliteTransaction(self._connection, notified), effects.now)
         except Exception as error:
             if isinstance(error, sqlite3.Error) and primary_code(error) in WHOLE_GROUP_FAILS:
                 raise
@@ -115,5 +115,5 @@ class GroupRunner:
             self._connection.execute("RELEASE operation")
             return None, error
         self._connection.execute("RELEASE operation")
-        outcome.notified |= notified
+        effects.notified |= notified
         return result, None

@@ -27,7 +27,7 @@ from typing import Any, Final
 from gateway.domain.instant import Clock, Instant
 from gateway.store.port import PreCommitHook, PrepareHook, StoreUnavailableError, Transaction
 from gateway.store.sqlite.failures import DatabaseGoneError, is_undone, primary_code, unavailable
-from gateway.store.sqlite.group import GroupRunner, Job, Outcome
+from gateway.store.sqlite.group import Effects, GroupRunner, Job
 
 LARGEST_GROUP: Final = 128
 
@@ -146,40 +146,40 @@ class GroupWriter:
             self._refuse(group, error)
             return
         # One reading for the group: its operations become true together, with the commit.
-        outcome = Outcome(self._clock.now())
+        effects = Effects(self._clock.now())
         self._execute(
-            lambda: self._runner.run(group, outcome),
-            lambda failure: self._refuse(group, failure) if failure else self._ran(group, outcome),
+            lambda: self._runner.run(group, effects),
+            lambda failure: self._refuse(group, failure) if failure else self._ran(group, effects),
         )
 
-    def _ran(self, group: list[Job], outcome: Outcome) -> None:
+    def _ran(self, group: list[Job], effects: Effects) -> None:
         """Prepare the hooks here, in the loop's thread, and run them in the transaction."""
-        hooks = self._prepared(outcome)
+        hooks = self._prepared(effects)
         self._execute(
-            lambda: self._runner.run_hooks(hooks, outcome),
-            lambda failure: self._refuse(group, failure) if failure else self._commit_in_thread(group, outcome),
+            lambda: self._runner.run_hooks(hooks, effects),
+            lambda failure: self._refuse(group, failure) if failure else self._commit_in_thread(group, effects),
         )
 
-    def _prepared(self, outcome: Outcome) -> list[PreCommitHook]:
-        due = {prepare: None for topic, prepare in self._pre_commit_hooks.items() if topic in outcome.notified}
+    def _prepared(self, effects: Effects) -> list[PreCommitHook]:
+        due = {prepare: None for topic, prepare in self._pre_commit_hooks.items() if topic in effects.notified}
         try:
             return [hook for prepare in due if (hook := prepare()) is not None]
         except Exception:  # noqa: BLE001 - a fault of those who wait must not stop the writer
             _log.exception("what follows a change could not be prepared")
             return []
 
-    def _commit_in_thread(self, group: list[Job], outcome: Outcome) -> None:
-        self._in_thread(self._commit, lambda failure: self._committed(group, outcome, failure))
+    def _commit_in_thread(self, group: list[Job], effects: Effects) -> None:
+        self._in_thread(self._commit, lambda failure: self._committed(group, effects, failure))
 
     def _refuse(self, group: list[Job], error: sqlite3.Error) -> None:
         self._runner.roll_back()
         self._fail(group, unavailable(error, "take writes"))
         self._next()
 
-    def _committed(self, group: list[Job], outcome: Outcome, error: sqlite3.Error | None) -> None:
+    def _committed(self, group: list[Job], effects: Effects, error: sqlite3.Error | None) -> None:
         if error is None:
             self._answer(group)
-            self._tell(outcome)
+            self._tell(effects)
             self._on_commit(len(group), self._commit_seconds)
             self._next()
         elif is_undone(error):
@@ -192,13 +192,13 @@ class GroupWriter:
             self._on_fatal(error)
             self._next()
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _tell(self, effects: Effects) -> None:
         """Tell those who wait. A fault of theirs must not stop the writer; a poll stands behind them."""
         try:
-            for callback in outcome.afterwards:
+            for callback in effects.afterwards:
                 callback()
-            if outcome.notified:
-                self._publish(outcome.notified)
+            if effects.notified:
+                self._publish(effects.notified)
         except Exception:  # noqa: BLE001 - whatever it was, it is logged
             _log.exception("those who wait for a change could not be told")
 

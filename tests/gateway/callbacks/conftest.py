@@ -10,8 +10,8 @@ import standardwebhooks.webhooks
 
 from gateway.domain.models import Submission
 from gateway.orders.submit import submit
+from gateway.sweeps.callback_delivery import CallbackSweep
 from gateway.sweeps.callback_sender import CallbackSender
-from gateway.sweeps.callbacks import CallbackSweep
 from tests.gateway.callbacks.receiver import Receiver, receiving
 from tests.gateway.operations.book_store import BookStore
 from tests.gateway.operations.person import Person

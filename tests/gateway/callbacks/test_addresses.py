@@ -16,8 +16,8 @@ from gateway.domain.addresses import inet_aton
 from gateway.domain.callbacks import Delivery, endpoint_of
 from gateway.domain.fields import _URL, callback_url
 from gateway.domain.refusals import RefusedError
-from gateway.sweeps.addresses import Resolver
-from gateway.sweeps.callback_sender import CallbackSender, Outcome
+from gateway.sweeps.callback_sender import CallbackSender, SendResult
+from gateway.sweeps.resolver import Resolver
 from tests.gateway.callbacks.receiver import Receiver, receiving
 
 REFUSED = [
@@ -225,7 +225,9 @@ async def test_the_list_of_allowed_hosts_narrows(url: str, taken: bool, stub: St
     sender = CallbackSender((), ("127.0.0.1", "upstream.internal"), resolve=resolve, open_client=stub.open)
     outcome = await sender.send(delivery(url))
     assert outcome.taken is taken
-    assert taken or outcome == Outcome(taken=False, told="not sent: the host is not in RAKUTEN_CALLBACK_ALLOWED_HOSTS")
+    assert taken or outcome == SendResult(
+        taken=False, told="not sent: the host is not in RAKUTEN_CALLBACK_ALLOWED_HOSTS"
+    )
     assert not outcome.hopeless, "a person may still widen the list"
     assert len(stub.requests) == taken
 

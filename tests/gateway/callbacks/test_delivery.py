@@ -11,8 +11,8 @@ from gateway.callbacks.manage import replay
 from gateway.domain.callbacks import Delivery, is_signing_secret
 from gateway.domain.models import Actor
 from gateway.sweeps import callback_sender
-from gateway.sweeps.callback_sender import CallbackSender, Outcome
-from gateway.sweeps.callbacks import MAX_ENDPOINTS, CallbackSweep
+from gateway.sweeps.callback_delivery import MAX_ENDPOINTS, CallbackSweep
+from gateway.sweeps.callback_sender import CallbackSender, SendResult
 from tests.gateway.callbacks.conftest import SECRET, Courier
 from tests.gateway.callbacks.receiver import Receiver, receiving
 from tests.gateway.operations.book_store import BookStore
@@ -201,7 +201,7 @@ async def test_no_more_than_so_many_endpoints_at_once(book: Book) -> None:
     release, full, under_way, most = asyncio.Event(), asyncio.Event(), 0, 0
 
     class Sender(CallbackSender):
-        async def send(self, delivery: Delivery) -> Outcome:
+        async def send(self, delivery: Delivery) -> SendResult:
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)
@@ -209,7 +209,7 @@ async def test_no_more_than_so_many_endpoints_at_once(book: Book) -> None:
                 full.set()
             await release.wait()
             under_way -= 1
-            return Outcome(taken=True, told="so it is")
+            return SendResult(taken=True, told="so it is")
 
     courier = Courier(book, CallbackSweep(BookStore(book), Sender()))
     for number in range(MAX_ENDPOINTS + 8):

@@ -11,7 +11,7 @@ from typing import Any
 from gateway.clock import load_clock
 from gateway.composition import Gateway, Ids, build_gateway
 from gateway.dispatch.notifier import Notifier
-from gateway.dispatch.order_leases import OrderDispatcher
+from gateway.dispatch.order_lease_source import OrderDispatcher
 from gateway.domain.models import Actor, Lease, LeaseRequest, Policy, Submission, Submitted, Task, Via
 from gateway.orders.submit import submit
 from gateway.store import tasks

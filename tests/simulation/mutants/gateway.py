@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import gateway.api.services.order_leases as lease_service
 import gateway.clock
-import gateway.dispatch.order_leases
+import gateway.dispatch.order_lease_source
 import gateway.operations.actions
 import gateway.orders.expire
 import gateway.orders.hold
@@ -153,7 +153,7 @@ def undo_without_the_fence(stack: ExitStack) -> None:
         return True
 
     sql(stack, lease_undo="DELETE FROM leases WHERE task_id = :task_id AND :token <> '' AND ended_at IS NULL")
-    replaced(stack, gateway.dispatch.order_leases, "undo_lease", undo)
+    replaced(stack, gateway.dispatch.order_lease_source, "undo_lease", undo)
     without(stack, "TRIGGER leases_acknowledged_stay")
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from gateway.callbacks.outbox import delivered, due_endpoints, give_up, next_due, reschedule
 from gateway.domain.callbacks import Delivery
 from gateway.store.port import Store, StoreUnavailableError
-from gateway.sweeps.callback_sender import CallbackSender, Outcome
+from gateway.sweeps.callback_sender import CallbackSender, SendResult
 
 MAX_ENDPOINTS: Final = 32
 """Endpoints served at the same time, which bounds the bodies in memory."""
@@ -105,7 +105,7 @@ class CallbackSweep:
         self._counts[what] += 1
         self._on_try(what)
 
-    def _tell(self, delivery: Delivery, outcome: Outcome) -> None:
+    def _tell(self, delivery: Delivery, outcome: SendResult) -> None:
         fields = {"callback_id": delivery.callback_id, "endpoint": delivery.endpoint}
         if delivery.task_id is not None:
             fields["task_id"] = delivery.task_id
