@@ -216,9 +216,13 @@ class GatewayClient:
         return check_lease("ReclaimOrder", answer.lease, task_id=task_id)
 
     async def probe(self) -> None:
-        """See OrderLeases."""
+        """See OrderLeases.
+
+        It is a renewal of no task. The contract has no call that only asks whether a token is taken, and gRPC's health
+        service is open to all, so it could not tell. The gateway judges the token first, then refuses the empty task_id
+        before it looks at any task.
+        """
         try:
-            # Of no task: the gateway looks at the token first, and refuses the rest.
             await self.renew("", "", seconds=CALL_SECONDS)
         except Refused as refusal:
             if refusal.is_credentials:
