@@ -195,7 +195,9 @@ class WorkerMachine:
                 take_lock=self._take_lock,
             )
         except Exception as error:  # noqa: BLE001 -- a worker that cannot start ends
-            self._trace(self.name, f"cannot start: {error}")
+            # Without the folder, whose name is another in every run.
+            why = str(error).replace(f"{self.journal_path.parent}/", "")
+            self._trace(self.name, f"cannot start: {why}")
             process.last_point = "a start that failed"
             process.power_off()
             return
