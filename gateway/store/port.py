@@ -97,7 +97,7 @@ class Store(Protocol):
         ...
 
     def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
-        """Let what `prepare` returns run at the end of every transaction that hints at `topic`, and commit with it.
+        """Let what `prepare` returns run at the end of every transaction that notifies `topic`, and commit with it.
 
         So an order can be leased in the very commit that files it.
         """

@@ -104,7 +104,7 @@ class SqliteStore:
         return result
 
     def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
-        """Let what `prepare` returns run at the end of every transaction that hints at `topic`."""
+        """Let what `prepare` returns run at the end of every transaction that notifies `topic`."""
         self._writer.add_pre_commit_hook(topic, prepare)
 
     async def read(

@@ -54,11 +54,9 @@ def ignore_commit(_operations: int, _seconds: float) -> None:
 class GroupWriter:
     """Owns the writing connection.
 
-    `publish` is called with the hints of each committed group and `on_commit` with its size and time; `on_fatal` once,
+    `publish` is called with the topics of each committed group and `on_commit` with its size and time; `on_fatal` once,
     when the writer has stopped for good. `still_there` tells after each commit whether the file still is the one that
     its path leads to: what went into another one is not acknowledged.
-    Everything here runs in the event loop's thread but for what waits for the disk: COMMIT, and a BEGIN that finds the
-    file locked.
     """
 
     def __init__(
@@ -101,7 +99,7 @@ class GroupWriter:
         return job.future
 
     def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
-        """Run what `prepare` returns at the end of every group that hints at `topic`."""
+        """Run what `prepare` returns at the end of every group that notifies `topic`."""
         self._pre_commit_hooks[topic] = prepare
 
     async def close(self) -> None:
