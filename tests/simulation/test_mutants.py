@@ -34,7 +34,7 @@ FOUND_BY = {
     "recovered_task_never_permitted": 2,
     "look_before_the_settle_time": 22,
     "permit_though_an_order_is_known": 31,
-    "undo_without_token": 55,
+    "undo_without_token": 131,
     "undo_of_an_acknowledged_lease": 18,
     "undo_though_given_again": 56,
     "a_caller_that_has_gone_is_served": 17,

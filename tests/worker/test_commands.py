@@ -111,7 +111,7 @@ async def test_a_stop_in_the_middle_of_an_order_ends_within_ten_seconds(bench: B
     await bench.shop.control.arm("hang", "confirm")
     async with running(bench) as worker:
         bench.gateway.offer("po-1", bench.intent())
-        await bench.shop.control.wait(step="confirm", requests=1)
+        assert await bench.shop.control.wait(step="confirm", requests=1, seconds=100)
         worker.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(worker.wait(), 10) == 0
     end = await bench.gateway.end_of("po-1")
