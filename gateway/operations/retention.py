@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from gateway.domain.instant import Instant, parse_utc, utc_text
 from gateway.orders.submit import intent_digest
-from gateway.store import tasks
+from gateway.store import payloads
 from gateway.store.port import ReadTransaction, Transaction
 
 
@@ -27,14 +27,14 @@ def find_old(tx: ReadTransaction, now: Instant, after_row: int, keep: timedelta,
     """Return up to `count` tasks after a row whose end is longer ago than `keep`. Only reads, so it may take long."""
     return [
         Old(payload.row, payload.task_id, intent_digest(payload.intent_json))
-        for payload in tasks.payloads_to_strip(tx, after_row, _before(now, keep), count)
+        for payload in payloads.of_ended_tasks(tx, after_row, _before(now, keep), count)
     ]
 
 
 def strip(tx: Transaction, now: Instant, old: Sequence[Old], keep: timedelta) -> int:
     """Drop the payloads of these tasks, unless something has happened to them meanwhile; return how many."""
     before = _before(now, keep)
-    return sum(tasks.strip(tx, task.task_id, task.digest, before) for task in old)
+    return sum(payloads.strip(tx, task.task_id, task.digest, before) for task in old)
 
 
 def _before(now: Instant, keep: timedelta) -> str:

@@ -27,15 +27,6 @@ class WaitingTask:
     first_alert: int
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """A task's intent, for whoever drops it."""
-
-    row: int
-    task_id: str
-    intent_json: str
-
-
 def add(tx: Transaction, now: Instant, submission: Submission) -> bool:
     """File a task as queued; False if there is one of this id, which is left as it is."""
     return (
@@ -208,17 +199,6 @@ def waiting_for_a_person(tx: ReadTransaction, after: tuple[int, int], count: int
     """Return up to `count` tasks with a standing alert behind this position (alert, row), the longest waiting first."""
     rows = tx.all("tasks_to_decide", after_alert=after[0], after_row=after[1], count=count)
     return [WaitingTask(_task(row), row["first_alert"]) for row in rows]
-
-
-def payloads_to_strip(tx: ReadTransaction, after_row: int, before: str, count: int) -> list[Payload]:
-    """Return up to `count` payloads of tasks that ended before a time and do not alert, by row."""
-    rows = tx.all("tasks_to_strip", after=after_row, before=before, count=count)
-    return [Payload(row["row"], row["task_id"], row["intent_json"]) for row in rows]
-
-
-def strip(tx: Transaction, task_id: str, digest: str, before: str) -> bool:
-    """Put the digest in the place of a task's intent; False if something has happened to it since that time."""
-    return tx.change("task_strip", task_id=task_id, digest=digest, before=before) > 0
 
 
 def _id(row: Row | None) -> str | None:
