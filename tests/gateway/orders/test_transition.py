@@ -1,8 +1,10 @@
 """The one transition function: what the table does not allow and what moves no row is a fault that changes nothing."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -17,6 +19,7 @@ from gateway.operations.actions import requeue, resolve, withdraw
 from gateway.operations.restore import mark_restored
 from gateway.orders.transition import TransitionError, transition
 from gateway.store import tasks
+from gateway.store.named_sql import statements
 from gateway.store.port import RowCountError
 from gateway.store.sqlite.transaction import SqliteTransaction
 from tests.gateway.orders.test_transitions import in_status
@@ -130,3 +133,16 @@ def test_what_is_returned_is_what_is_stored(book: Book, monkeypatch: pytest.Monk
     book.run(resolve, book.policy, Resolution("po-2", "nothing there", S.FAILED, None, None), PERSON)
     assert {after for _, after in events} == {S.LEASED, S.RUNNING, S.QUEUED, S.STALE, S.SUCCEEDED, S.FAILED}
     assert len(events) > 12
+
+
+def test_one_statement_changes_a_status_and_one_function_runs_it() -> None:
+    changing = {
+        name for name, sql in statements().items() if re.match(r"(--.*\n)*UPDATE tasks\s+SET [^;]*\bstatus =", sql)
+    }
+    house = Path(gateway.__file__).parent
+    callers = {
+        str(source.relative_to(house))
+        for source in house.rglob("*.py")
+        if re.search(r"\btasks\.(move|add)\(", source.read_text())
+    }
+    assert (changing, callers) == ({"task_move"}, {"orders/transition.py"})
