@@ -8,8 +8,9 @@ from ordergateway.v1 import query_leases_pb2 as pb
 from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceStub
 
 from worker.gateway.answers import check_query_lease, check_same, message_of
-from worker.gateway.client import CALL_SECONDS, SILENCE_SECONDS, first_lease, to_gateway_error
+from worker.gateway.client import CALL_SECONDS, SILENCE_SECONDS, first_lease
 from worker.gateway.port import Unreachable
+from worker.gateway.refusals import to_gateway_error
 from worker.gateway.wire import to_duration
 
 if TYPE_CHECKING:  # the async stub exists for the type checker alone
