@@ -17,7 +17,7 @@ from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, Heartbeat, shutting_down
 from gateway.dispatch.waiter import Handover, Waiter
 from gateway.domain.instant import Instant
-from gateway.domain.refusals import RefusedError
+from gateway.domain.refusals import Refusal, RefusedError
 from gateway.store.port import PreCommitHook, Store, StoreUnavailableError, Transaction
 
 _log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Dispatcher(Generic[R, L]):
         """Yield heartbeats for up to `wait` seconds, and the lease last if there is one.
 
         Close the iterator when its consumer has gone (`contextlib.aclosing`). Raises RefusedError SHUTTING_DOWN when
-        the gateway stops, StoreUnavailableError when the database cannot write.
+        the gateway stops, or why the worker may not wait, StoreUnavailableError when the database cannot write.
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + wait
@@ -171,13 +171,16 @@ class Dispatcher(Generic[R, L]):
                 del self._waiters[sites]
 
     async def _open(self, request: R) -> L | None:
-        """Begin the wait. If the caller is cancelled meanwhile, what was leased for it is released."""
+        """Begin the wait, or raise why not. If the caller is cancelled meanwhile, what was leased is released."""
         opening = asyncio.ensure_future(self._store.write(self._source.open, request))
         try:
-            return await asyncio.shield(opening)
+            opened = await asyncio.shield(opening)
         except asyncio.CancelledError:
             self._send(self._release_when_known(request, opening))
             raise
+        if isinstance(opened, Refusal):
+            raise RefusedError(opened)
+        return opened
 
     async def _look(self) -> None:
         try:
@@ -222,9 +225,9 @@ class Dispatcher(Generic[R, L]):
                 waiter.future.set_result(lease)
             self._drop(waiter)
 
-    async def _release_when_known(self, request: R, opening: "asyncio.Future[L | None]") -> None:
+    async def _release_when_known(self, request: R, opening: "asyncio.Future[L | Refusal | None]") -> None:
         lease = await opening
-        if lease is not None:
+        if lease is not None and not isinstance(lease, Refusal):
             await self._release(request, lease)
 
     async def _release(self, request: R, lease: L) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from typing import Protocol, TypeVar
 
 from gateway.domain.instant import Instant
+from gateway.domain.refusals import Refusal
 from gateway.store.port import Transaction
 
 
@@ -32,8 +33,8 @@ class LeaseSource(Protocol[R_contra, L]):
         """Name the process that waits if it waits in one place at a time; None if it may wait in several."""
         ...
 
-    def open(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | None:
-        """Begin a wait; return what the worker already has, or the next, or None."""
+    def open(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | Refusal | None:
+        """Begin a wait; return what the worker already has, or the next, or None, or why it may not wait."""
         ...
 
     def take(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | None:

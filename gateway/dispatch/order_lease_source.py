@@ -6,6 +6,7 @@ from typing import TypeAlias
 from gateway.dispatch.dispatcher import Dispatcher
 from gateway.domain.instant import Instant
 from gateway.domain.models import Actor, Lease, LeaseRequest, Policy
+from gateway.domain.refusals import Refusal
 from gateway.orders.lease import open_lease, take_next, undo_lease
 from gateway.orders.topics import QUEUE
 from gateway.store.port import Transaction
@@ -26,7 +27,7 @@ class OrderLeaseSource:
         """Name a worker's process: it waits in one stream at a time. Over REST nobody can tell."""
         return request.session_id and (request.worker_id, request.session_id, request.journal_id)
 
-    def open(self, tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None:
+    def open(self, tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | Refusal | None:
         """Begin a wait: heartbeat, the session's unacknowledged lease again, or the next order."""
         return open_lease(tx, now, self._policy, request, self._new_token())
 

@@ -29,8 +29,11 @@ def settle_logged(tx: Transaction, _now: Instant, notices: Sequence[Notice], *, 
 
 
 def next_due(tx: ReadTransaction, now: Instant) -> Notice | None:
-    """Return the oldest notice if its time has come: they go out in order, so `raised` comes before `cleared`."""
-    notice = alert_deliveries.oldest(tx)
+    """Return the first notice if its time has come: they go out in order, so `raised` comes before `cleared`.
+
+    Those about tasks come first: however many workers or callbacks alert, an order does not wait for them.
+    """
+    notice = alert_deliveries.first(tx)
     return None if notice is None or notice.due_us > now.elapsed_us else notice
 
 

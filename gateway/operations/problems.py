@@ -56,7 +56,7 @@ def _problems(tx: ReadTransaction, found: Health) -> Iterator[Problem]:
 
 
 def _not_taken(tx: ReadTransaction, *, has_webhook: bool) -> Iterator[Problem]:
-    notice = alert_deliveries.oldest(tx) if has_webhook else None
+    notice = alert_deliveries.most_tried(tx) if has_webhook else None
     if notice is not None and notice.attempts >= FAILED_TRIES:
         yield Problem(
             ProblemKind.ALERT_WEBHOOK_FAILING,

@@ -21,18 +21,23 @@ from gateway.domain.transitions import Event, check
 from gateway.orders.expire import expire, expire_due, is_lease_due
 from gateway.orders.history import record_refusal
 from gateway.orders.others import other_orders
+from gateway.orders.presence import arrive
 from gateway.orders.settle import may_have_clicked
 from gateway.orders.submit import not_found
 from gateway.orders.transition import transition
-from gateway.store import leases, pauses, tasks, workers
+from gateway.store import leases, pauses, tasks
 from gateway.store.port import ReadTransaction, Transaction
 
 NO_COMMAND: Final = Command()
 
 
-def open_lease(tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
+def open_lease(
+    tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str
+) -> Lease | Refusal | None:
     """Begin a wait: the worker's heartbeat, then its unacknowledged lease again, or the next order, or None."""
-    workers.seen(tx, now, request.worker_id)
+    refusal = arrive(tx, now, request.worker_id, request.identity)
+    if refusal is not None:
+        return refusal
     return _again(tx, now, request) or take_next(tx, now, policy, request, token)
 
 
@@ -85,7 +90,9 @@ def reclaim(
     command: Command = NO_COMMAND,
 ) -> Lease | Refusal:
     """Lease a stale task again, on a person's command; allowed while dispatch is paused."""
-    workers.seen(tx, now, request.worker_id)
+    refusal = arrive(tx, now, request.worker_id, request.identity)
+    if refusal is not None:
+        return refusal
     expire_due(tx, now)
     task = tasks.find(tx, task_id)
     if task is None:

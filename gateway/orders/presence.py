@@ -1,14 +1,35 @@
-"""Workers that wait are there: an open stream is a sign of life (docs/specification.md#taking-an-order)."""
+"""Workers that are there: who asks for an order and who waits for one (docs/specification.md#taking-an-order)."""
 
 from collections.abc import Collection
+from datetime import timedelta
+from typing import Final
 
 from gateway.domain.instant import Instant
+from gateway.domain.refusals import Reason, Refusal
 from gateway.store import workers
 from gateway.store.port import Transaction
 
+MAX_NAMES: Final = 100
+"""Names of workers that one token's identity may bring; each is shown, counted and alerted on by itself."""
+
+_ASK_AGAIN: Final = timedelta(seconds=60)
+
+
+def arrive(tx: Transaction, now: Instant, worker_id: str, identity: str) -> Refusal | None:
+    """Note that a worker asks for an order; refuse a name that is new where its token has brought too many."""
+    if not workers.is_known(tx, worker_id) and workers.introduced_by(tx, identity) >= MAX_NAMES:
+        return Refusal(
+            Reason.TOO_MANY,
+            f"{identity} has brought {MAX_NAMES} names of workers, which is the limit for one token: call with a name "
+            "that is known, or forget names that are not in use with `order-gateway workers forget WORKER`",
+            retry_after=_ASK_AGAIN,
+        )
+    workers.arrived(tx, now, worker_id, identity)
+    return None
+
 
 def still_there(tx: Transaction, now: Instant, worker_ids: Collection[str]) -> int:
-    """Note that these workers have been heard of now; return how many."""
+    """Note that these workers, whose streams are open, have been heard of now; return how many."""
     for worker_id in worker_ids:
         workers.seen(tx, now, worker_id)
     return len(worker_ids)

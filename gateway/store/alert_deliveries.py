@@ -38,9 +38,16 @@ def find(tx: ReadTransaction, delivery_id: int) -> Notice | None:
     return None if row is None else _notice(row)
 
 
-def oldest(tx: ReadTransaction) -> Notice | None:
-    """Return the oldest notice, or None."""
-    row = tx.one("alert_delivery_oldest")
+def first(tx: ReadTransaction) -> Notice | None:
+    """Return the oldest notice about tasks, or else the oldest of all, or None."""
+    kinds = ",".join(kind for kind in AlertKind if kind.is_about_tasks)
+    row = tx.one("alert_delivery_first", first_kinds=f",{kinds},")
+    return None if row is None else _notice(row)
+
+
+def most_tried(tx: ReadTransaction) -> Notice | None:
+    """Return the notice that was tried most often, or None."""
+    row = tx.one("alert_delivery_most_tried")
     return None if row is None else _notice(row)
 
 

@@ -20,6 +20,22 @@ def seen(tx: Transaction, now: Instant, worker_id: str) -> None:
     tx.change_one("worker_seen", worker_id=worker_id, at=now.utc, elapsed_us=now.elapsed_us)
 
 
+def arrived(tx: Transaction, now: Instant, worker_id: str, identity: str) -> None:
+    """Note that a worker has been heard of now, and whose token brought its name if nobody's has so far."""
+    tx.change_one("worker_arrived", worker_id=worker_id, identity=identity, at=now.utc, elapsed_us=now.elapsed_us)
+
+
+def is_known(tx: ReadTransaction, worker_id: str) -> bool:
+    """Tell whether a worker has been heard of and not been forgotten."""
+    return tx.one("worker_get", worker_id=worker_id) is not None
+
+
+def introduced_by(tx: ReadTransaction, identity: str) -> int:
+    """Return how many names a token's identity has brought that were not forgotten."""
+    row = tx.one("workers_introduced_by", identity=identity)
+    return 0 if row is None else int(row["count"])
+
+
 def forget(tx: Transaction, worker_id: str) -> bool:
     """Forget a worker; False if nobody knew it."""
     return tx.change("worker_forget", worker_id=worker_id) > 0

@@ -1,4 +1,4 @@
-"""Posts every alert raised or cleared to RAKUTEN_ALERT_WEBHOOK_URL, in order, until it is taken.
+"""Posts every alert raised or cleared to RAKUTEN_ALERT_WEBHOOK_URL, those about tasks first, until it is taken.
 
 The rule: docs/specification.md#alerts.
 """
@@ -50,7 +50,7 @@ class AlertWebhookSweep:
         self.interval = interval
 
     async def run_once(self) -> Mapping[str, int]:
-        """Post what is due, the oldest first; stop at the first that is not taken."""
+        """Post what is due, one after the other; stop at the first that is not taken."""
         sent = 0
         notice = await self._store.read(next_due)
         if notice is None:

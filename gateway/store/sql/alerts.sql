@@ -38,10 +38,15 @@ SELECT alert_deliveries.*, alerts.kind, alerts.subject, alerts.message, alerts.r
 FROM alert_deliveries JOIN alerts USING (alert_id)
 WHERE alert_deliveries.logged = 0 ORDER BY delivery_id LIMIT :count;
 
--- name: alert_delivery_oldest
+-- name: alert_delivery_first
 SELECT alert_deliveries.*, alerts.kind, alerts.subject, alerts.message, alerts.raised_at, alerts.cleared_at
 FROM alert_deliveries JOIN alerts USING (alert_id)
-ORDER BY delivery_id LIMIT 1;
+ORDER BY instr(:first_kinds, ',' || alerts.kind || ',') = 0, delivery_id LIMIT 1;
+
+-- name: alert_delivery_most_tried
+SELECT alert_deliveries.*, alerts.kind, alerts.subject, alerts.message, alerts.raised_at, alerts.cleared_at
+FROM alert_deliveries JOIN alerts USING (alert_id)
+ORDER BY alert_deliveries.attempts DESC, delivery_id LIMIT 1;
 
 -- name: alert_delivery_get
 SELECT alert_deliveries.*, alerts.kind, alerts.subject, alerts.message, alerts.raised_at, alerts.cleared_at

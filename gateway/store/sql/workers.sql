@@ -2,6 +2,18 @@
 INSERT INTO workers (worker_id, last_seen_at, last_seen_us) VALUES (:worker_id, :at, :elapsed_us)
 ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_seen_us = excluded.last_seen_us;
 
+-- name: worker_arrived
+INSERT INTO workers (worker_id, last_seen_at, last_seen_us, introduced_by)
+VALUES (:worker_id, :at, :elapsed_us, :identity)
+ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_seen_us = excluded.last_seen_us,
+    introduced_by = iif(introduced_by = '', excluded.introduced_by, introduced_by);
+
+-- name: worker_get
+SELECT * FROM workers WHERE worker_id = :worker_id;
+
+-- name: workers_introduced_by
+SELECT count(*) AS count FROM workers WHERE introduced_by = :identity;
+
 -- name: workers_all
 SELECT * FROM workers ORDER BY worker_id;
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.domain.models import AlertKind
 from gateway.domain.states import TaskStatus
+from gateway.store import alerts
 from gateway.sweeps.alert_webhook import AlertWebhookSweep
 from gateway.sweeps.alerts import AlertSweep
 from tests.gateway.operations.book_store import BookStore
@@ -138,3 +140,31 @@ async def test_a_running_gateway_tells_what_it_finds(tmp_path: Path, receiver: R
                 await asyncio.to_thread(receiver.got_one.wait, 1)
                 receiver.got_one.clear()
     assert gateway.rows("SELECT * FROM alert_deliveries WHERE attempts > 0") == []
+
+
+async def test_an_order_does_not_wait_for_what_any_number_of_workers_raise(
+    book: Book, person: Person, receiver: Receiver
+) -> None:
+    for number in range(60):
+        book.run(alerts.raise_once, AlertKind.WORKER_OFFLINE, f"w{number}", "words")
+        book.run(alerts.raise_once, AlertKind.CALLBACK_GIVEN_UP, f"c{number}", "words")
+    bring(book, TaskStatus.STALE)
+    person.requeue()
+    assert await webhook(book, receiver).run_once() == {"sent": 50}
+    told = [(body["type"], body["data"]["kind"]) for body in receiver.bodies[:4]]
+    assert told == [
+        ("alert.raised", "task_stale"),
+        ("alert.cleared", "task_stale"),
+        ("alert.raised", "worker_offline"),
+        ("alert.raised", "callback_given_up"),
+    ]
+
+
+async def test_an_order_does_not_wait_until_a_worker_s_alert_is_tried_again(book: Book, receiver: Receiver) -> None:
+    book.run(alerts.raise_once, AlertKind.WORKER_OFFLINE, "w1", "words")
+    receiver.answer = 500
+    assert await webhook(book, receiver).run_once() == {"sent": 0}
+    receiver.answer = 204
+    book.run(alerts.raise_once, AlertKind.TASK_STALE, "po-1", "words")
+    assert await webhook(book, receiver).run_once() == {"sent": 1}
+    assert receiver.bodies[-1]["data"]["kind"] == "task_stale"

@@ -158,7 +158,9 @@ class Book:
 
     def open(self, request: LeaseRequest | None = None, token: str | None = None) -> Lease | None:
         """Open a lease stream; None if it would have to wait."""
-        return self.run(open_lease, self.policy, request or self.request(), token or self.new_token())
+        opened = self.run(open_lease, self.policy, request or self.request(), token or self.new_token())
+        assert not isinstance(opened, Refusal), opened
+        return opened
 
     def take(self, task_id: str = "po-1", *, acknowledge: bool = True, request: LeaseRequest | None = None) -> Lease:
         """Lease this very task, filing it first if it is not there, and acknowledge the lease."""

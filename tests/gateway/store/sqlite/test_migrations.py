@@ -11,7 +11,7 @@ from gateway.domain.models import AlertKind, Verdict
 from gateway.domain.states import OrderState
 from gateway.operations.decisions import list_decisions
 from gateway.orders.others import other_orders
-from gateway.store import alerts, backups, late_reports, leases, tasks
+from gateway.store import alerts, backups, late_reports, leases, tasks, workers
 from gateway.store.sqlite.schema import migrate, migrations
 from tests.gateway.support.book import Book
 from tests.gateway.support.manual_time import ManualTime
@@ -98,3 +98,13 @@ def test_what_only_the_history_knew_has_a_place_of_its_own(tmp_path: Path) -> No
         assert [alert.kind for alert in standing["po-2"]] == [AlertKind.SITE_ORDER_ID_CONFLICT]
         waiting = book.run(list_decisions, book.policy, None, 10).items
         assert [decision.task.task.task_id for decision in waiting] == ["po-1", "po-2"]
+
+
+def test_names_of_workers_that_were_there_count_for_the_token_that_uses_them(tmp_path: Path) -> None:
+    def heard_of(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO workers VALUES ('w1', ?, 0), ('w2', ?, 0)", (AT, AT))
+
+    of_version(tmp_path / "gateway.db", 7, heard_of)
+    with Book(tmp_path / "gateway.db", ManualTime()) as book:
+        book.open(book.request("w1"))
+        assert book.run(lambda tx, _: workers.introduced_by(tx, "worker")) == 1
