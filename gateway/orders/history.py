@@ -1,6 +1,6 @@
 """Writing the history of orders: what happened, who did it, what was refused (docs/specification.md#history)."""
 
-from typing import Any
+from typing import Any, Final
 
 from gateway.domain.instant import Instant
 from gateway.domain.json_writing import dump
@@ -10,6 +10,9 @@ from gateway.domain.states import TaskStatus
 from gateway.orders.topics import topic_of
 from gateway.store import history
 from gateway.store.port import Transaction
+
+MAX_REFUSALS: Final = 200
+"""Events of one kind of refusal that a task's history takes from one identity."""
 
 
 def record(
@@ -44,10 +47,15 @@ def record_general(
 def record_refusal(
     tx: Transaction, now: Instant, task: Task, kind: str, actor: Actor, refusal: Refusal, **details: Any
 ) -> None:
-    """Append a refusal, unless the last one of its kind says the same: repeats add nothing."""
+    """Append a refusal, unless the last one of its kind to this identity says the same, or there were enough."""
     details = refusal_details(refusal, actor, **details)
-    if history.last_details(tx, task.task_id, kind) != dump(details):
-        record(tx, now, task, kind, actor, reason=refusal.message, **details)
+    if history.last_details(tx, task.task_id, kind, actor) == dump(details):
+        return
+    if history.are_as_many(tx, task.task_id, kind, actor, MAX_REFUSALS):
+        return
+    is_last = history.are_as_many(tx, task.task_id, kind, actor, MAX_REFUSALS - 1)
+    more = f"; further ones of {actor.identity} are not written down" if is_last else ""
+    record(tx, now, task, kind, actor, reason=refusal.message + more, **details)
 
 
 def refusal_details(refusal: Refusal, actor: Actor, **details: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from gateway.orders.numbers import note_number
 from gateway.orders.submit import not_found
 from gateway.orders.transition import TaskChanges, transition
 from gateway.store import alerts, late_reports, leases, reports, tasks, workers
+from gateway.store.late_reports import Kept
 from gateway.store.port import Transaction
 from gateway.store.reports import ReportAge
 
@@ -135,18 +136,21 @@ def _keep_late(tx: Transaction, now: Instant, task: Task, holder: Holder, told: 
         tasks.mark_order_known(tx, now, task)
     note_number(tx, now, task, told.site_order_id)
     state = _state_of(task, told)
-    if late_reports.add(tx, now, task, holder, told, state, refusal):
+    kept = late_reports.add(tx, now, task, holder, told, state, refusal)
+    if kept is Kept.NEW:
         actor = Actor(holder.identity, holder.worker_id)
         details = refusal_details(refusal, actor, **_said(state, told))
         record(tx, now, task, "report_refused", actor, reason=refusal.message, **details)
+    if kept is not Kept.REPEAT:
         alerts.raise_once(
             tx, now, AlertKind.LATE_REPORT, task.task_id,
             f"a report of {holder.worker_id} on task {task.task_id} came too late to count ({state}"
             f"{', order number ' + told.site_order_id if told.site_order_id else ''}); it is in the history",
         )  # fmt: skip
+    in_part = f": {holder.identity} has told enough of it, so only what it says of an order is kept"
     return Refusal(
         refusal.reason,
-        f"{refusal.message}; recorded late",
+        f"{refusal.message}; recorded late{in_part if kept is Kept.ONE_TOO_MANY else ''}",
         current_status=refusal.current_status,
         allowed=refusal.allowed,
         recorded_late=True,

@@ -59,11 +59,16 @@ def first_from(tx: ReadTransaction, sequence: int) -> EventPosition | None:
     return _position(tx.one("event_from", sequence=sequence))
 
 
-def last_details(tx: ReadTransaction, subject: str, kind: str) -> str | None:
-    """Return the details of the newest event of this kind, None if there is none: a repeat of it adds nothing."""
-    row = tx.one("event_last_of_kind", subject=subject, kind=kind)
+def last_details(tx: ReadTransaction, subject: str, kind: str, actor: Actor) -> str | None:
+    """Return the details of the actor's newest event of this kind, None if there is none: a repeat adds nothing."""
+    row = tx.one("event_last_of_kind", subject=subject, kind=kind, actor=actor.identity)
     details: str | None = None if row is None else row["details_json"]
     return details
+
+
+def are_as_many(tx: ReadTransaction, subject: str, kind: str, actor: Actor, number: int) -> bool:
+    """Tell whether the actor has this many events of this kind on a subject, or more."""
+    return tx.one("event_number_of_kind", subject=subject, kind=kind, actor=actor.identity, number=number) is not None
 
 
 def newest(

@@ -3,7 +3,12 @@ INSERT INTO events (occurred_at, subject, kind, actor, worker_id, status_before,
 VALUES (:at, :subject, :kind, :actor, :worker_id, :before, :after, :reason, :details_json);
 
 -- name: event_last_of_kind
-SELECT details_json FROM events WHERE subject = :subject AND kind = :kind ORDER BY sequence DESC LIMIT 1;
+SELECT details_json FROM events
+WHERE subject = :subject AND kind = :kind AND actor = :actor ORDER BY sequence DESC LIMIT 1;
+
+-- name: event_number_of_kind
+SELECT sequence FROM events
+WHERE subject = :subject AND kind = :kind AND actor = :actor ORDER BY sequence LIMIT 1 OFFSET :number - 1;
 
 -- name: event_last
 SELECT sequence, occurred_at FROM events ORDER BY sequence DESC LIMIT 1;
