@@ -3,6 +3,7 @@
 The rule: docs/specification.md#alerts.
 """
 
+import asyncio
 import logging
 import ssl
 from collections.abc import Mapping
@@ -10,11 +11,16 @@ from typing import Any, Final
 
 import httpx
 
+from common.bounded_http import BUDGET, BoundedTransport, Budget
 from gateway.operations.alert_outbox import delivered, failed, next_due
 from gateway.store.alert_deliveries import Notice
 from gateway.store.port import Store
 
 _TIMEOUT_SECONDS: Final = 10.0
+_TOTAL_SECONDS: Final = 15.0
+_MAX_ANSWER_BYTES: Final = 16 * 1024
+"""All that is read of an answer: its head, with informational answers (1xx) before it."""
+
 _BATCH: Final = 50
 
 _log = logging.getLogger(__name__)
@@ -55,7 +61,8 @@ class AlertWebhookSweep:
         notice = await self._store.read(next_due)
         if notice is None:
             return {"sent": 0}
-        async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, verify=self._tls, trust_env=False) as client:
+        transport = BoundedTransport(self._tls)
+        async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, transport=transport, trust_env=False) as client:
             while notice is not None and sent < _BATCH:
                 trouble = await self._post(client, notice)
                 if trouble is None:
@@ -74,8 +81,14 @@ class AlertWebhookSweep:
         """Post a notice; None if it was taken, else what came instead. The URL, which may hold a key, is not told."""
         body = body_of(notice)
         try:
+            BUDGET.set(Budget(_MAX_ANSWER_BYTES))
             # The answer's body is of no interest, so however long it is, it is not read.
-            async with client.stream("POST", self._url, json=body, headers={"webhook-id": body["id"]}) as answer:
+            async with (
+                asyncio.timeout(_TOTAL_SECONDS),
+                client.stream("POST", self._url, json=body, headers={"webhook-id": body["id"]}) as answer,
+            ):
                 return None if answer.is_success else f"HTTP status {answer.status_code}"
+        except TimeoutError:
+            return f"no answer within {_TOTAL_SECONDS:g} s"
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return type(error).__name__

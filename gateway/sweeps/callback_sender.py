@@ -15,6 +15,7 @@ from typing import Final
 import httpx
 from standardwebhooks.webhooks import Webhook
 
+from common.bounded_http import BUDGET, BoundedTransport, Budget
 from gateway.domain.addresses import AddressRefusedError, check_address
 from gateway.domain.callbacks import Delivery
 from gateway.domain.fields import callback_url
@@ -27,6 +28,8 @@ TOTAL_SECONDS: Final = 15.0
 
 _TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
 _MAX_ADDRESSES: Final = 4
+_MAX_ANSWER_BYTES: Final = 16 * 1024
+"""All that is read of an answer: its head, with informational answers (1xx) before it."""
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 OpenClient = Callable[[], httpx.AsyncClient]
@@ -111,6 +114,7 @@ class CallbackSender:
     async def _post_to(self, address: str, url: httpx.URL, host: str, delivery: Delivery) -> int:
         headers = {"Host": url.netloc.decode("ascii"), "Content-Type": "application/json", "User-Agent": self._agent}
         headers |= self._signed(delivery)
+        BUDGET.set(Budget(_MAX_ANSWER_BYTES))
         async with (
             self._open_client() as client,
             # The certificate is judged for the host that the URL names, not for the address.
@@ -144,7 +148,8 @@ def _check_url(url: str) -> None:
 
 def _open_client() -> httpx.AsyncClient:
     """Open a client for one request: no connection is ever used for a second host of the same address."""
-    return httpx.AsyncClient(verify=_authorities(), timeout=_TIMEOUT, trust_env=False, follow_redirects=False)
+    transport = BoundedTransport(_authorities())
+    return httpx.AsyncClient(transport=transport, timeout=_TIMEOUT, trust_env=False, follow_redirects=False)
 
 
 @cache

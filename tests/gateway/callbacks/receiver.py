@@ -32,7 +32,8 @@ class Receiver:
     """What came in, and what to do about it.
 
     `answer`: a status; None closes the connection without a word, after everything was read. While `hangs` is set,
-    nothing is answered at all. `endless`: the answer's body never ends. `came` is set by each request,
+    nothing is answered at all. `endless`: the answer's body never ends. `informs`: it is preceded by informational
+    answers (1xx) without an end. `came` is set by each request,
     `cut_off` when the client has gone before the end.
     """
 
@@ -40,6 +41,7 @@ class Receiver:
     location: str = ""
     hangs: bool = False
     endless: bool = False
+    informs: bool = False
     received: list[Received] = field(default_factory=list)
     came: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
@@ -68,6 +70,9 @@ class Receiver:
             body = await reader.readexactly(int(headers["content-length"]))
             self.received.append(Received(lines[0].split()[1], headers, body))
             self.came.set()
+            while self.informs:
+                writer.write(b"HTTP/1.1 103 Early\r\n\r\n" * 3_000)
+                await writer.drain()
             if self.hangs:
                 await reader.read()
             elif self.answer is not None:
@@ -78,7 +83,7 @@ class Receiver:
                     writer.write(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
                     await writer.drain()
                 await writer.drain()
-        if self.endless:
+        if self.endless or self.informs:
             self.cut_off.set()
         writer.close()
         with suppress(ConnectionError):

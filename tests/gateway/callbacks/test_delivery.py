@@ -234,6 +234,15 @@ async def test_an_endless_answer_is_not_read(courier: Courier, receiver: Receive
     assert status(courier) == ["delivered"]
 
 
+async def test_informational_answers_without_an_end_are_given_up(courier: Courier, receiver: Receiver) -> None:
+    receiver.informs = True
+    courier.cancelled(receiver.url)
+    async with asyncio.timeout(20):
+        await courier.run()
+        await receiver.cut_off.wait()
+    assert [row["last_result"] for row in courier.filed()] == ["no answer: RemoteProtocolError"]
+
+
 @pytest.mark.parametrize(
     ("secret", "good"),
     [

@@ -14,6 +14,8 @@ from gateway.domain.states import TaskStatus
 from gateway.store import alerts
 from gateway.sweeps.alert_webhook import AlertWebhookSweep
 from gateway.sweeps.alerts import AlertSweep
+from tests.gateway.callbacks.receiver import Receiver as CallbackReceiver
+from tests.gateway.callbacks.receiver import receiving as receiving_callbacks
 from tests.gateway.operations.book_store import BookStore
 from tests.gateway.operations.person import Person, bring
 from tests.gateway.operations.receiver import Receiver, receiving
@@ -168,3 +170,23 @@ async def test_an_order_does_not_wait_until_a_worker_s_alert_is_tried_again(book
     book.run(alerts.raise_once, AlertKind.TASK_STALE, "po-1", "words")
     assert await webhook(book, receiver).run_once() == {"sent": 1}
     assert receiver.bodies[-1]["data"]["kind"] == "task_stale"
+
+
+async def test_informational_answers_without_an_end_are_given_up(book: Book, caplog: pytest.LogCaptureFixture) -> None:
+    book.run(alerts.raise_once, AlertKind.TASK_STALE, "po-1", "words")
+    async with asyncio.timeout(20), receiving_callbacks(CallbackReceiver(informs=True)) as informing:
+        sweep = AlertWebhookSweep(BookStore(book), informing.url, 5)
+        assert await sweep.run_once() == {"sent": 0}
+        await informing.cut_off.wait()
+    assert "does not take alert 1: RemoteProtocolError" in caplog.text
+    assert "open-sesame" not in caplog.text
+
+
+async def test_an_answer_that_takes_too_long_in_all_is_given_up(
+    book: Book, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("gateway.sweeps.alert_webhook._TOTAL_SECONDS", 0.2)
+    book.run(alerts.raise_once, AlertKind.TASK_STALE, "po-1", "words")
+    async with asyncio.timeout(20), receiving_callbacks(CallbackReceiver(hangs=True)) as hanging:
+        assert await AlertWebhookSweep(BookStore(book), hanging.url, 5).run_once() == {"sent": 0}
+    assert "does not take alert 1: no answer within 0.2 s" in caplog.text

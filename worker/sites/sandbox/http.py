@@ -16,7 +16,8 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from worker.sites.bounded_http import BUDGET, COOKIES_REFUSED, MAX_COOKIES, BoundedTransport, Budget
+from common.bounded_http import BUDGET, Budget
+from worker.sites.bounded_http import COOKIES_REFUSED, MAX_COOKIES, SiteTransport
 from worker.sites.forms import Form
 from worker.sites.page_reader import PageReader
 from worker.sites.port import LoggedOutError, Page, PreSendCheck, SiteError
@@ -106,7 +107,7 @@ class SandboxHttp:
             follow_redirects=False,
             event_hooks={"response": [_keep_redirect]},
             trust_env=False,
-            transport=BoundedTransport(self._tls),
+            transport=SiteTransport(self._tls),
         )
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
