@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from common.order_numbers import MAX_ORDER_NUMBER
 from gateway.domain.catalog import ListedOrder, OrderDetail
-from gateway.domain.fields import MAX_SITE_ORDER_ID_CHARACTERS
 from gateway.domain.instant import utc_text
 from gateway.domain.states import OrderState
 
@@ -56,7 +56,7 @@ def _listed(entry: Any) -> ListedOrder | None:
     if not isinstance(entry, dict):
         return None
     number = entry.get("order_number")
-    if not isinstance(number, str) or not 0 < len(number) <= MAX_SITE_ORDER_ID_CHARACTERS:
+    if not isinstance(number, str) or not 0 < len(number) <= MAX_ORDER_NUMBER:
         return None
     return ListedOrder(
         number, _text(entry.get("shop_id")), _text(entry.get("shop_name")), _time(entry.get("order_date"))

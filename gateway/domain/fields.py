@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from ipaddress import IPv6Address
 from typing import Final
 
+from common.order_numbers import MAX_ORDER_NUMBER, order_number
 from gateway.domain.addresses import AddressRefusedError, check_address, inet_aton
 from gateway.domain.instant import utc_text
 from gateway.domain.json_text import JsonTextError, parse_object
@@ -21,7 +22,6 @@ MAX_REASON_CHARACTERS: Final = 1_000
 MAX_REQUESTED_BY_CHARACTERS: Final = 128
 MAX_URL_CHARACTERS: Final = 2_000
 MAX_EVIDENCE_REF_CHARACTERS: Final = 300
-MAX_SITE_ORDER_ID_CHARACTERS: Final = 128
 MAX_ERROR_CODE: Final = 99_999
 MAX_SITES: Final = 16
 MAX_SITE_CHARACTERS: Final = 64
@@ -147,12 +147,13 @@ def text(field: str, value: str, *, limit: int, required: bool = False) -> str:
 
 
 def site_order_id(field: str, value: str | None) -> str | None:
-    """Check an order number of the site: 1 to 128 printable characters."""
+    """Check an order number of the site: 1 to 128 printable characters, without the blanks around them."""
     if value is None:
         return None
-    if not 1 <= len(value) <= MAX_SITE_ORDER_ID_CHARACTERS or not value.isprintable() or not value.strip():
-        raise invalid(field, f"must be 1 to {MAX_SITE_ORDER_ID_CHARACTERS} printable characters")
-    return value
+    number = order_number(value)
+    if number is None:
+        raise invalid(field, f"must be 1 to {MAX_ORDER_NUMBER} printable characters")
+    return number
 
 
 def evidence_ref(field: str, value: str | None) -> str | None:

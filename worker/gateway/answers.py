@@ -14,10 +14,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1 import query_leases_pb2
 
+from common.order_numbers import MAX_ORDER_NUMBER
 from worker.gateway.bounds import ACKNOWLEDGE_WITHIN, LEASE_TTL
 from worker.gateway.port import InvalidAnswer
 from worker.gateway.wire import from_timestamp, state_from_wire, to_seconds
-from worker.journal.carryable import MAX_SITE_ORDER_ID
 
 T = TypeVar("T", bound=Message)
 
@@ -100,8 +100,8 @@ def _check_numbers(method: str, field: str, numbers: Collection[str]) -> None:
     _ensure(
         method,
         field,
-        len(numbers) <= MAX_OTHER_NUMBERS and all(0 < len(number) <= MAX_SITE_ORDER_ID for number in numbers),
-        f"must be at most {MAX_OTHER_NUMBERS} of 1 to {MAX_SITE_ORDER_ID} characters",
+        len(numbers) <= MAX_OTHER_NUMBERS and all(0 < len(number) <= MAX_ORDER_NUMBER for number in numbers),
+        f"must be at most {MAX_OTHER_NUMBERS} of 1 to {MAX_ORDER_NUMBER} characters",
     )
 
 

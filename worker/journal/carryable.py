@@ -10,11 +10,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from common.order_numbers import order_number
 from worker.clock import utc_text
 from worker.journal.records import JournalEntry, Report
 
 MAX_DETAIL = 4_000
-MAX_SITE_ORDER_ID = 128
 MAX_YEN = 2**53 - 1
 MAX_ERROR_CODE = 99_999
 MAX_EVIDENCE_REF = 300
@@ -32,8 +32,7 @@ def carryable_text(text: str, limit: int = MAX_DETAIL) -> str:
 
 def carryable_number(text: str | None) -> str | None:
     """Return the site's order number without blanks around it; None for an empty, overlong or unprintable one."""
-    number = (text or "").strip()
-    return number if number.isprintable() and 1 <= len(number) <= MAX_SITE_ORDER_ID else None
+    return order_number(text or "")
 
 
 def carryable(entry: JournalEntry) -> JournalEntry:

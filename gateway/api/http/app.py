@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -29,6 +29,7 @@ _ONCE: Final = frozenset(
         b"content-type",
         b"connect-protocol-version",
         b"connect-timeout-ms",
+        b"expect",
         b"grpc-encoding",
         b"grpc-timeout",
         b"host",
@@ -98,11 +99,14 @@ class HttpApp:
             _log.log(level, "%s %s %d %.0f ms", scope["method"], path, status, took)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connect = self._connect.get(scope["path"].rpartition("/")[0])
+        connect = self._connect_app(scope)
         if connect is None:
             await self._rest(scope, receive, send)
         else:
             await connect(scope, _timely(receive), send)
+
+    def _connect_app(self, scope: Scope) -> ASGIApp | None:
+        return self._connect.get(scope["path"].rpartition("/")[0])
 
     def _refusal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Response | None:
         """Refuse what no application below can answer well."""
@@ -115,6 +119,15 @@ class HttpApp:
             for name in _ONCE:
                 if counts[name] > 1:
                     return problem(400, f"the header {name.decode()} must stand once", {"Connection": "close"})
+        if scope["method"] == "CONNECT":
+            # Whoever sent it may take for a tunnel what follows on the connection.
+            return problem(405, "this is no proxy", {"Connection": "close"})
+        if headers.get(b"expect", b"100-continue").lower() != b"100-continue":
+            return problem(417, "nothing but 100-continue can be expected here", {"Connection": "close"})
+        if b"%2f" in scope["raw_path"].lower():
+            return problem(404, "there is no such path: a slash must be written as one, not as %2F")
+        if scope["method"] == "GET" and self._connect_app(scope) and _repeats_a_parameter(scope["query_string"]):
+            return problem(400, "a parameter stands more than once in the query")
         content_type = headers.get(b"content-type", b"")
         if content_type.startswith(b"application/grpc") and not content_type.startswith(b"application/grpc-web"):
             return problem(415, "gRPC is served on its own port; here are REST, Connect and gRPC-Web")
@@ -132,6 +145,11 @@ async def _send_in_pieces(message: Message, send: Send) -> None:
     for begin in range(0, last, _PIECE_BYTES):
         await send({**message, "body": body[begin : begin + _PIECE_BYTES], "more_body": True})
     await send({**message, "body": body[last:]} if last else message)
+
+
+def _repeats_a_parameter(query: bytes) -> bool:
+    names = [name for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True)]
+    return len(names) != len(set(names))
 
 
 def _timely(receive: Receive) -> Receive:

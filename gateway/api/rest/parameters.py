@@ -34,17 +34,17 @@ MaybeWorkerId = Annotated[
 Limit = Annotated[
     int,
     Query(ge=1, le=fields.MAX_PAGE_SIZE, description=f"Rows a slice, 1 to {fields.MAX_PAGE_SIZE}."),
-    BeforeValidator(_plain(r"-?[0-9]+", "must be a whole number")),
+    BeforeValidator(_plain(r"-?(?:0|[1-9][0-9]*)", "must be a whole number")),
 ]
 Offset = Annotated[
     int,
     Query(ge=0, description="How many of the newest to leave out."),
-    BeforeValidator(_plain(r"-?[0-9]+", "must be a whole number")),
+    BeforeValidator(_plain(r"-?(?:0|[1-9][0-9]*)", "must be a whole number")),
     # No table is longer; a larger offset gives the same empty slice.
     AfterValidator(lambda value: min(value, ABOVE_ALL_ROWS)),
 ]
 Wait = Annotated[
     float,
     Query(ge=0, allow_inf_nan=False, description="Seconds to wait; longer than the gateway's maximum is clamped."),
-    BeforeValidator(_plain(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", "must be a number")),
+    BeforeValidator(_plain(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", "must be a number")),
 ]

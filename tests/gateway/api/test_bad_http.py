@@ -154,7 +154,14 @@ TARGETS: dict[str, int] = {
     "/api/orders?limit=5.0": 422,
     "/api/orders?limit=%EF%BC%95": 422,
     "/api/orders?limit=0x5": 422,
-    "/api/orders?limit=05": 200,
+    "/api/orders?limit=05": 422,
+    "/api/orders?limit=-0": 422,
+    "/api/orders?offset=00": 422,
+    "/api/orders?offset=0": 200,
+    "/api%2forders": 404,
+    "/api/orders%2Flease?worker_id=w1&wait=0": 404,
+    "/api/orders/lease?worker_id=w1&wait=00": 422,
+    "/api/orders/lease?worker_id=w1&wait=0.0": 200,
     "/api/orders?limit=1&limit=2": 422,
     "/api/orders?unknown=1&unknown=2": 200,
     "/api/orders?offset=1_0": 422,
@@ -264,8 +271,15 @@ async def test_any_offset_is_normalised(rest: httpx.AsyncClient) -> None:
         assert data_of(await rest.get("/api/orders/po-1"))["reports"][0]["pay_deadline"] == utc
 
 
+JSON, PROTO = "application/json", "application/proto"
+
+
 def http(method: str, *headers: str, body: bytes = b"") -> bytes:
     return "\r\n".join([f"{method} HTTP/1.1", "Host: 127.0.0.1", *headers, "", ""]).encode() + body
+
+
+def chunked(body: bytes) -> bytes:
+    return http("POST /api/orders", f"Content-Type: {JSON}", "Transfer-Encoding: chunked", body=body)
 
 
 NO_HTTP: dict[str, tuple[bytes, int]] = {
@@ -273,6 +287,14 @@ NO_HTTP: dict[str, tuple[bytes, int]] = {
     "HTTP/2 without TLS": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
     "no host": (b"GET /livez HTTP/1.1\r\n\r\n", 400),
     "two lengths": (http("POST /api/orders", "Content-Length: 1", "Content-Length: 2"), 400),
+    "one length twice": (http("POST /api/orders", "Content-Length: 0", "content-length: 0"), 400),
+    "one length twice in a line": (http("POST /api/orders", "Content-Length: 0, 0"), 400),
+    "a chunk's extension with half a line end": (chunked(b"5;a\rb\r\nhello\r\n0\r\n\r\n"), 400),
+    "a trailer with half a line end": (chunked(b"0\r\nX: 1\nY: 2\r\n\r\n"), 400),
+    "trailers that end in halves": (chunked(b"0\r\nX: 1\n\n"), 400),
+    "a trailer that is folded": (chunked(b"0\r\nX: 1\r\n 2\r\n\r\n"), 400),
+    "something else is expected": (http("GET /livez", "Expect: 200-maybe"), 417),
+    "two things are expected": (http("GET /livez", "Expect: 100-continue", "Expect: 100-continue"), 400),
     "length no number": (http("POST /api/orders", "Content-Length: -1"), 400),
     "unknown encoding": (http("POST /api/orders", "Transfer-Encoding: zip"), 501),
     "header of 64 KiB": (http("GET /livez", "X: " + "a" * 65_536), 431),
@@ -286,6 +308,30 @@ async def test_what_is_no_http_is_told_in_the_envelope_too(gateway: RunningGatew
         answer = await exchange(gateway.http_port, request)
         assert answer.startswith(f"HTTP/1.1 {status} ".encode()), (name, answer)
         assert body_of(answer)["code"] == status
+
+
+async def test_chunks_with_extensions_and_trailers_are_taken(gateway: RunningGateway) -> None:
+    body = order("po-1")
+    pieces = b"%x;a=b\r\n%b\r\n0\r\nX: 1\r\nY: 2\r\n\r\n" % (len(body), body)
+    request = chunked(pieces).replace(b"Host:", b"Connection: close\r\nHost:")
+    assert body_of(await exchange(gateway.http_port, request))["data"]["created"]
+    expecting = http("GET /api/orders", "Expect: 100-Continue", "Connection: close")
+    assert (await exchange(gateway.http_port, expecting)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_nothing_is_served_on_a_connection_that_was_to_be_a_tunnel(gateway: RunningGateway) -> None:
+    behind = http("GET /api/orders", "Connection: close")
+    answer = await exchange(gateway.http_port, http("CONNECT shop.example:443") + behind)
+    assert answer.startswith(b"HTTP/1.1 405 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+async def test_a_parameter_of_connect_stands_once(rest: httpx.AsyncClient) -> None:
+    await submit(rest)
+    path = "/ordergateway.v1.OrderService/GetOrder?connect=v1&encoding=json"
+    assert (await rest.get(path + '&message={"taskId":"po-1"}')).json()["task"]["taskId"] == "po-1"
+    twice = await rest.get(path + '&message={"taskId":"po-1"}&message={"taskId":"po-2"}')
+    assert (twice.status_code, envelope_of(twice)["code"]) == (400, 400)
 
 
 async def test_headers_beyond_ascii_and_grpc_on_this_port_are_refused(gateway: RunningGateway) -> None:
@@ -311,7 +357,6 @@ async def test_without_a_token_no_foreign_page_gets_in(gateway: RunningGateway, 
     data_of(await rest.get(LEASE, headers=own))
 
 
-JSON, PROTO = "application/json", "application/proto"
 CONNECT: dict[str, tuple[bytes, str, str, int]] = {
     "no JSON": (b"{", JSON, "invalid_argument", 400),
     "invalid UTF-8": (b'{"taskId": "\xff"}', JSON, "invalid_argument", 400),

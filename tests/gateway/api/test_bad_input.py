@@ -190,6 +190,9 @@ CASES: dict[str, list[Case]] = {
         Case({"site_order_id": "  "}, "site_order_id", "1 to 128 printable"),
         Case({"site_order_id": "a" * 129}, "site_order_id", "1 to 128 printable"),
         Case({"site_order_id": "1\n2"}, "site_order_id", "1 to 128 printable"),
+        Case({"site_order_id": "1\u3164"}, "site_order_id", "1 to 128 printable"),
+        Case({"site_order_id": "1\u28002"}, "site_order_id", "1 to 128 printable"),
+        Case({"site_order_id": "1\ufe0f"}, "site_order_id", "1 to 128 printable"),
         Case({"site_order_id": "1\0"}, "site_order_id", "1 to 128 printable"),
         *(
             Case({"evidence_ref": value}, field, says)

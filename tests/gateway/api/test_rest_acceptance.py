@@ -228,3 +228,13 @@ async def test_health_tells_of_a_silent_worker_and_of_a_task_that_waits(
 async def test_probes_are_open_and_show_nothing(rest: httpx.AsyncClient) -> None:
     for path in ("/livez", "/readyz"):
         assert data_of(await rest.get(path)) is None
+
+
+async def test_one_number_with_and_without_blanks_is_one(rest: httpx.AsyncClient) -> None:
+    await submit(rest)
+    data_of(await rest.get("/api/orders/lease", params={"worker_id": "w1", "wait": 0}))
+    for number in (" 777-1", "777-1 ", "\u3000777-1\t", "777-1"):
+        data_of(await report(rest, "ordered", site_order_id=number))
+        assert (await task(rest))["reports"][-1]["site_order_id"] == "777-1"
+    health = data_of(await rest.get("/health"))
+    assert "site_order_id_conflict" not in str(health)
