@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from common.escapes import replace_controls
+from common.escapes import escape_lines, replace_controls
 from common.wrapping import wrapped
 
 
@@ -75,6 +76,17 @@ def say(text: str | Text) -> None:
 def print_line(line: str | Text = "") -> None:
     """Print a line as it is."""
     console().print(plain(line) if isinstance(line, str) else line)
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON value, indented."""
+    sys.stdout.write(escape_lines(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+
+
+def print_json_line(value: Any) -> None:
+    """Print a JSON value on one line, at once."""
+    sys.stdout.write(escape_lines(json.dumps(value, ensure_ascii=False)) + "\n")
+    sys.stdout.flush()
 
 
 def plain(text: str) -> Text:

@@ -21,7 +21,7 @@ from gateway.domain.health import ProblemKind
 from gateway.domain.instant import MICROSECONDS, Instant
 from gateway.domain.models import AlertKind, Health
 from gateway.domain.states import TaskStatus
-from gateway.store import figures, history, pauses, tasks
+from gateway.store import counts, history, pauses, tasks
 from gateway.store import workers as worker_rows
 from gateway.store.port import ReadTransaction, Store
 
@@ -137,10 +137,10 @@ class Metrics:
         oldest = tasks.oldest_in_queue(tx, 1)
         waiting_us = now.elapsed_us - oldest[0].queued_us if oldest else 0
         return _Look(
-            tasks=figures.tasks_by_status(tx),
-            queries=figures.queries_by_status(tx),
-            callbacks=figures.callbacks_by_status(tx),
-            alerts=figures.standing_alerts_by_kind(tx),
+            tasks=counts.tasks_by_status(tx),
+            queries=counts.queries_by_status(tx),
+            callbacks=counts.callbacks_by_status(tx),
+            alerts=counts.standing_alerts_by_kind(tx),
             queue_age=waiting_us / MICROSECONDS,
             workers={
                 worker.worker_id: max(0, now.elapsed_us - worker.last_seen_us) / MICROSECONDS
@@ -148,8 +148,8 @@ class Metrics:
             },
             pauses=len(pauses.standing(tx)),
             last_event=last,
-            events=figures.events_by_kind(tx, after, last),
-            refusals=figures.refusals(tx, after, last),
+            events=counts.events_by_kind(tx, after, last),
+            refusals=counts.refusals(tx, after, last),
         )
 
     def _show(self, look: _Look) -> None:

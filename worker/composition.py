@@ -11,9 +11,9 @@ import httpx
 from common.file_access import next_step
 from common.settings import SettingsError
 from worker.account_lock import AccountLocks
+from worker.account_queries.client import QueryClient
 from worker.account_queries.execution import QueryPolicy, Reader
 from worker.account_queries.loop import QueryLoop
-from worker.account_queries.port import QueryClient
 from worker.clock import Entropy
 from worker.evidence.screenshots import Screenshots as BrowserScreenshots
 from worker.evidence.store import DiskSpace

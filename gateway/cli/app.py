@@ -7,10 +7,21 @@ import typer
 
 from common.output import standard_output
 from common.program import Program
-from gateway.cli.commands import backup, catalog, config, dispatch, queries, serve, tasks
-from gateway.cli.commands import callbacks as receivers
-from gateway.cli.commands import decisions as decide
-from gateway.cli.commands import status as look
+from gateway.cli.commands import (
+    alerts,
+    backup,
+    callbacks,
+    catalog,
+    config,
+    decisions,
+    events,
+    health,
+    pause,
+    queries,
+    serve,
+    tasks,
+    workers,
+)
 from gateway.cli.exit_codes import EPILOG
 
 app = typer.Typer(
@@ -40,7 +51,9 @@ def _options(
     """Take options that stand before a command."""
 
 
-for part in (serve, look, tasks, decide, dispatch, queries, catalog, receivers, backup, config):
+for part in (
+    serve, health, events, alerts, tasks, decisions, pause, workers, queries, catalog, callbacks, backup, config,
+):  # fmt: skip
     part.add_to(app)
 
 

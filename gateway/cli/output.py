@@ -1,6 +1,5 @@
 """What stands in the tables: the contract's words, times and durations; and its JSON form for scripts."""
 
-import json
 import sys
 from collections.abc import Iterable
 from datetime import UTC
@@ -13,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.text import Text
 
-from common.escapes import escape_lines
+from common.output import print_json
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
@@ -34,17 +33,6 @@ _COLOURS: Final = {
 def progress_console() -> Console:
     """Return the console for progress, which never mixes with the output."""
     return Console(file=sys.stderr)
-
-
-def print_json(value: Any) -> None:
-    """Print a JSON value, indented."""
-    sys.stdout.write(escape_lines(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
-
-
-def print_json_line(value: Any) -> None:
-    """Print a JSON value on one line, at once."""
-    sys.stdout.write(escape_lines(json.dumps(value, ensure_ascii=False)) + "\n")
-    sys.stdout.flush()
 
 
 def as_json(message: Message) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from gateway.domain.operations import BackupFacts
 from gateway.domain.states import TaskStatus
 from gateway.orders.history import record_general
 from gateway.orders.read import health
-from gateway.store import alert_deliveries, backups, figures, history, tasks
+from gateway.store import alert_deliveries, backups, counts, history, tasks
 from gateway.store.port import ReadTransaction, Transaction
 
 FAILED_TRIES: Final = 3
@@ -63,7 +63,7 @@ def _not_taken(tx: ReadTransaction, *, has_webhook: bool) -> Iterator[Problem]:
             f"the alert webhook has not taken alert {notice.alert_id} in {notice.attempts} tries; the log says "
             "what it answered (RAKUTEN_ALERT_WEBHOOK_URL)",
         )
-    failing = figures.failing_callbacks(tx, FAILED_TRIES, _COUNTED)
+    failing = counts.failing_callbacks(tx, FAILED_TRIES, _COUNTED)
     if failing:
         more = " or more" * (failing >= _COUNTED)
         yield Problem(
@@ -94,6 +94,6 @@ def _for_a_person(tx: ReadTransaction) -> Iterator[Problem]:
     ]
     if waiting:
         yield Problem(ProblemKind.DECISION_WAITING, f"{', '.join(waiting)} to decide; see `order-gateway decisions`")
-    standing = [f"{count} {kind}" for kind, count in figures.standing_alerts_by_kind(tx).items()]
+    standing = [f"{count} {kind}" for kind, count in counts.standing_alerts_by_kind(tx).items()]
     if standing:
         yield Problem(ProblemKind.ALERT_STANDING, f"{', '.join(standing)}; see `order-gateway alerts`")

@@ -9,7 +9,7 @@ from gateway.domain.paging import Page, Slice, fill, in_batches
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus
 from gateway.orders.submit import not_found
-from gateway.store import figures, pauses, tasks, workers
+from gateway.store import counts, pauses, tasks, workers
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction
 from gateway.store.reports import with_reports
 
@@ -61,8 +61,8 @@ def size_of_task(detail: TaskDetail) -> int:
 def health(tx: ReadTransaction, now: Instant, policy: Policy) -> Health:
     """Return what a person looks at first (docs/specification.md#health)."""
     return Health(
-        queued_count=figures.queued_tasks(tx),
-        queued_query_count=figures.queued_queries(tx),
+        queued_count=counts.queued_tasks(tx),
+        queued_query_count=counts.queued_queries(tx),
         active_tasks=tuple(with_reports(tx, task) for task in tasks.active(tx)),
         workers=workers_seen(tx, now, policy),
         stale_queued_tasks=waiting_too_long(tx, now, policy),

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 import typer
 
+import common.output
 import gateway.cli
-import gateway.cli.output
 import gateway.logs
 import worker.cli.app
-import worker.cli.output
 from common.exit_codes import CommandError, Exit
 from common.logs import JsonFormatter, TextFormatter
 from common.program import Program
@@ -102,9 +101,8 @@ def test_what_an_exception_says_cannot_look_like_a_line(form: str) -> None:
 
 
 PRINTERS: dict[str, Callable[[Any], None]] = {
-    "order-gateway --json": gateway.cli.output.print_json,
-    "order-gateway, a line each": gateway.cli.output.print_json_line,
-    "order-worker --json": worker.cli.output.print_json,
+    "--json": common.output.print_json,
+    "a line each": common.output.print_json_line,
 }
 
 

@@ -27,7 +27,7 @@ BROKEN = {
     "gateway-engine": ("gateway/orders/submit.py", "import gateway.store.sqlite"),
     "gateway-synchronous": ("gateway/orders/permit.py", "import asyncio"),
     "gateway-waiting": ("gateway/dispatch/notifier.py", "import grpc"),
-    "gateway-commands": ("gateway/cli/commands/status.py", "import gateway.domain.states"),
+    "gateway-commands": ("gateway/cli/commands/health.py", "import gateway.domain.states"),
     "worker-layers": ("worker/journal/records.py", "import worker.gateway.outbox"),
     "worker-site": ("worker/sites/rakuten.py", "import worker.journal"),
     "sandbox-shop": ("sandbox_shop/orders.py", "import worker.orders.state"),

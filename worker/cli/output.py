@@ -1,22 +1,13 @@
 """What the commands print: warnings, JSON for scripts, and the cells of tables."""
 
-import json
-import sys
-from typing import Any
-
 import typer
 
-from common.escapes import escape_controls, escape_lines
+from common.escapes import escape_controls
 
 
 def warn(message: str) -> None:
     """Print a line to standard error."""
     typer.echo(escape_controls(message), err=True)
-
-
-def print_json(value: Any) -> None:
-    """Print a JSON value, indented."""
-    sys.stdout.write(escape_lines(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
 
 
 def cell(value: object) -> str:

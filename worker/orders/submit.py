@@ -31,10 +31,10 @@ from worker.orders.cart import confirm
 from worker.orders.ends import End, needs_human
 from worker.orders.intent import Intent
 from worker.orders.lost_answer import look_for_order
+from worker.orders.other_tasks import numbers_of_others
 from worker.orders.permit import Permit, PermitExpiredError, ensure_permitted, obtain_permit
 from worker.orders.run import LocalDiskError, OrderRun
 from worker.orders.state import OrderState
-from worker.orders.verification import numbers_of_others
 from worker.sites.port import Confirmation, Item, SiteError, Submission, Thanks
 
 _log = logging.getLogger(__name__)

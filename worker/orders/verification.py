@@ -38,6 +38,7 @@ from worker.gateway.wire import from_timestamp, to_duration
 from worker.journal.carryable import carryable_number
 from worker.orders.intent import Intent
 from worker.orders.matching import Overlap, overlap
+from worker.orders.other_tasks import OtherTasks, ask_other_tasks, numbers_of_others
 from worker.orders.run import LocalDiskError, OrderRun
 from worker.orders.state import OrderState, later
 from worker.sites.port import Item, OrderList
@@ -45,7 +46,6 @@ from worker.sites.port import Item, OrderList
 _log = logging.getLogger(__name__)
 
 LOOK_BACK = timedelta(days=1)
-OTHERS_PATIENCE = 20.0
 Verdict = pb.Verification.Verdict
 
 
@@ -77,14 +77,6 @@ class Finding:
             evidence_ref=self.evidence_ref or "",
             begun_at_lease_age=to_duration(self.begun_at_lease_age),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class OtherTasks:
-    """Order numbers of other tasks; `doubt`: why there may be orders of theirs that are not among these, or None."""
-
-    numbers: frozenset[str]
-    doubt: str | None = None
 
 
 def judge(listed: OrderList, wanted: Sequence[Item], others: OtherTasks) -> Judgement:
@@ -149,25 +141,10 @@ async def look(run: OrderRun, intent: Intent, since: datetime) -> tuple[Judgemen
         return Judgement(Verdict.VERDICT_UNKNOWN, f"the order list could not be read: {error}"), None
     known = await numbers_of_others(run)
     if any(_overlapping(listed, intent.items, known, kind) for kind in (Overlap.FULL, Overlap.PARTIAL)):
-        others = await _other_tasks(run, known)
+        others = await ask_other_tasks(run, known)
     else:
         others = OtherTasks(known)  # nothing is left that could be anybody's
     return judge(listed, intent.items, others), listed
-
-
-async def numbers_of_others(run: OrderRun) -> frozenset[str]:
-    """Order numbers of other tasks, as this journal and the gateway know them without being asked anew."""
-    of_journal = await run.parts.journal.orders.numbers_of_others(run.task_id, run.site.name)
-    return of_journal | (run.other_numbers or frozenset()) | frozenset(run.lease.other_site_order_ids)
-
-
-async def _other_tasks(run: OrderRun, known: frozenset[str]) -> OtherTasks:
-    told = await run.guard.other_orders(seconds=OTHERS_PATIENCE)
-    if told is None:
-        return OtherTasks(known, "the gateway did not say which orders are other tasks'")
-    run.other_numbers = frozenset(told.site_order_ids)
-    doubt = "another task may have an order whose number is not known" if told.incomplete else None
-    return OtherTasks(known | run.other_numbers, doubt)
 
 
 async def keep_list(run: OrderRun, listed: OrderList | None) -> str | None:

@@ -9,12 +9,12 @@ from rich.progress import Progress
 
 from common.exit_codes import CommandError, Exit
 from common.file_access import next_step
-from common.output import say
+from common.output import print_json, say
 from common.settings import SettingsError
 from common.tables import print_fields
 from gateway.cli.client import connected
 from gateway.cli.options import GatewayOption, JsonOption
-from gateway.cli.output import as_json, print_json, progress_console
+from gateway.cli.output import as_json, progress_console
 from gateway.domain.operations import BackupFacts
 from gateway.restore import Restored
 from gateway.restore import restore as put_back

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 from ordergateway.v1 import operations_pb2
 
-from common.output import say
+from common.output import print_json, say
 from common.tables import print_table
 from gateway.cli.client import connected
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption
-from gateway.cli.output import as_json, list_as_json, print_json, when, word
+from gateway.cli.output import as_json, list_as_json, when, word
 
 callbacks = typer.Typer(help="Look at callbacks, send one again, send a test.", no_args_is_help=True)
 

@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 from ordergateway.v1 import account_queries_pb2, catalog_pb2, orders_pb2
 
+from common.output import print_json
 from common.tables import print_fields, print_table
 from gateway.cli.client import connected
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption
-from gateway.cli.output import as_json, list_as_json, print_json, when, word
+from gateway.cli.output import as_json, list_as_json, when, word
 
 catalog = typer.Typer(help="Look at the order catalogue, and compare it with the tasks.", no_args_is_help=True)
 

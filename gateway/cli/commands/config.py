@@ -11,11 +11,11 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
 from common.escapes import escape_controls
 from common.exit_codes import CommandError, Exit
+from common.output import print_json
 from common.settings import PREFIX, SettingsError
 from common.tables import print_table
 from common.unknown_settings import unknown_settings
 from gateway.cli.options import JsonOption
-from gateway.cli.output import print_json
 from gateway.cli.settings import load_command_settings
 from gateway.settings import load_settings
 

@@ -8,14 +8,14 @@ import typer
 from ordergateway.v1 import operations_pb2, order_leases_pb2, orders_pb2
 from rich.text import Text
 
-from common.output import plain, print_line, say, width
+from common.output import plain, print_json, print_line, say, width
 from common.tables import print_fields
 from common.wrapping import wrapped
 from gateway.cli.advice import advice
 from gateway.cli.client import connected
 from gateway.cli.commands.tasks import print_reports, task_fields
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument, choice
-from gateway.cli.output import as_json, list_as_json, name_of, number_of, print_json, when, word
+from gateway.cli.output import as_json, list_as_json, name_of, number_of, when, word
 
 
 class Outcome(StrEnum):

@@ -9,12 +9,12 @@ import typer
 from ordergateway.v1 import account_queries_pb2, orders_pb2
 
 from common.exit_codes import CommandError, Exit
-from common.output import say
+from common.output import print_json, say
 from common.tables import print_fields, print_table
 from gateway.cli.client import Client, connected
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, choice
-from gateway.cli.output import as_json, list_as_json, number_of, print_json, when, word
+from gateway.cli.output import as_json, list_as_json, number_of, when, word
 from gateway.cli.query_result import print_result
 
 queries = typer.Typer(help="Have the account looked at on the site, and see what was found.", no_args_is_help=True)

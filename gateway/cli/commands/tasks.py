@@ -7,22 +7,13 @@ import typer
 from ordergateway.v1 import operations_pb2, orders_pb2
 from rich.text import Text
 
-from common.output import print_line
+from common.output import print_json, print_json_line, print_line
 from common.tables import print_fields, print_table
 from gateway.cli.client import Client, connected
-from gateway.cli.commands.status import event_rows
+from gateway.cli.commands.events import event_rows
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption, TaskArgument, choice
-from gateway.cli.output import (
-    as_json,
-    list_as_json,
-    name_of,
-    number_of,
-    print_json,
-    print_json_line,
-    when,
-    word,
-)
+from gateway.cli.output import as_json, list_as_json, name_of, number_of, when, word
 
 tasks = typer.Typer(help="Look at tasks.", no_args_is_help=True)
 

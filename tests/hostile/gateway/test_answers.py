@@ -14,7 +14,8 @@ from tests.hostile.gateway.lies import FAR, OF_CALLS, OF_LEASES, OF_QUERIES, Lie
 from tests.hostile.gateway.server import HostileGateway, serving
 from tests.worker.conftest import make_settings
 from tests.worker.scripted_gateway import Refusal
-from worker.account_queries.port import Outcome, QueryClient
+from worker.account_queries.client import QueryClient
+from worker.account_queries.port import Outcome
 from worker.gateway.bounds import RETRY_AFTER
 from worker.gateway.client import GatewayClient, open_channel
 from worker.gateway.port import InvalidAnswer, Refused

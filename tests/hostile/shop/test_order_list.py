@@ -8,7 +8,8 @@ import pytest
 
 from tests.hostile.shop.tampering_shop import TamperingShop
 from tests.hostile.shop.test_burning_pages import with_state
-from worker.orders.verification import OtherTasks, Verdict, judge
+from worker.orders.other_tasks import OtherTasks
+from worker.orders.verification import Verdict, judge
 from worker.sites.port import Item
 from worker.sites.sandbox.adapter import SandboxSite
 

@@ -20,10 +20,11 @@ from worker.journal.orders import Orders
 from worker.journal.records import Taken
 from worker.orders.ends import End
 from worker.orders.executor import execute
+from worker.orders.other_tasks import OtherTasks
 from worker.orders.permit import NOT_ASKED, Permit
 from worker.orders.run import OrderRun
 from worker.orders.state import OrderState
-from worker.orders.verification import Judgement, OtherTasks, Verdict
+from worker.orders.verification import Judgement, Verdict
 from worker.sites.port import Cart, OrderList, Page
 
 # The permit and the click

@@ -14,9 +14,9 @@ from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceServicer, add
 
 from tests.worker.scripted_gateway import Refusal
 from worker.account_lock import AccountLocks
+from worker.account_queries.client import QueryClient
 from worker.account_queries.execution import QueryPolicy, Reader
 from worker.account_queries.loop import QueryLoop
-from worker.account_queries.port import QueryClient
 from worker.clock import SystemClock, SystemEntropy
 from worker.gateway.wire import to_duration
 from worker.sites.port import Site

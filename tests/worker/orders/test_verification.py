@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from worker.orders.matching import Overlap, difference, overlap
-from worker.orders.verification import OtherTasks, Verdict, judge
+from worker.orders.other_tasks import OtherTasks
+from worker.orders.verification import Verdict, judge
 from worker.sites.port import Item, ListedItem, ListedOrder, OrderList
 
 URL = "https://item.example/shop/tea/"

@@ -9,11 +9,12 @@ import typer
 from pydantic import SecretStr
 from pydantic_settings import DotEnvSettingsSource
 
+from common.output import print_json
 from common.settings import PREFIX
 from common.tables import print_table
 from common.unknown_settings import unknown_settings
 from worker.cli.options import JsonOption
-from worker.cli.output import print_json, warn
+from worker.cli.output import warn
 from worker.cli.setup import read_settings
 from worker.settings import WorkerSettings
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import typer
 
 from common.exit_codes import CommandError, Exit
+from common.output import print_json
 from common.tables import print_table
 from worker.cli.options import EPILOG, JsonOption, TaskArgument
-from worker.cli.output import print_json
 from worker.cli.setup import in_journal, read_settings
 
 

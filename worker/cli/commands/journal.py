@@ -6,10 +6,10 @@ import typer
 from rich.text import Text
 
 from common.exit_codes import CommandError, Exit
-from common.output import print_line
+from common.output import print_json, print_line
 from common.tables import print_fields, print_table
 from worker.cli.options import EPILOG, JsonOption, TaskArgument
-from worker.cli.output import cell, print_json, short_time
+from worker.cli.output import cell, short_time
 from worker.cli.setup import in_journal, read_settings
 from worker.clock import utc_text
 from worker.journal.journal import Journal

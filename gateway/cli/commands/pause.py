@@ -1,4 +1,4 @@
-"""`order-gateway pause`, `resume`, `workers`."""
+"""`order-gateway pause` and `resume`."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -10,11 +10,8 @@ from common.escapes import escape_controls
 from common.output import say
 from common.tables import print_table
 from gateway.cli.client import Client, connected
-from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, ReasonOption
-from gateway.cli.output import list_as_json, print_json, span, when
-
-workers = typer.Typer(help="Look at the workers heard of.", no_args_is_help=True)
+from gateway.cli.output import list_as_json, when
 
 SiteArgument = Annotated[str, typer.Argument(metavar="SITE", help="The site; without it all sites.")]
 
@@ -23,7 +20,6 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(pause)
     app.command()(resume)
-    app.add_typer(workers, name="workers", epilog=EPILOG)
 
 
 def pause(
@@ -56,41 +52,6 @@ def resume(
     if before is not None and not as_json_:
         say(f"resumed: {_told(before)}")
     _print_pauses(pauses, as_json_)
-
-
-@workers.command("list")
-def list_workers(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
-    """List the workers, and when each was last heard of."""
-    with connected(gateway) as client:
-        found = client.call(client.operations.ListWorkers, operations_pb2.ListWorkersRequest()).workers
-    if as_json_:
-        list_as_json("workers", found)
-        return
-    print_table(
-        ("worker", "last heard of", "ago", ""),
-        (
-            (worker.worker_id, when(worker, "last_seen_at"), span(worker.last_seen_ago), "offline" * worker.offline)
-            for worker in found
-        ),
-        "no worker has called yet",
-    )
-
-
-@workers.command()
-def forget(
-    worker: Annotated[str, typer.Argument(metavar="WORKER", help="The worker's name, as `workers list` shows it.")],
-    reason: ReasonOption,
-    gateway: GatewayOption = None,
-    as_json_: JsonOption = False,
-) -> None:
-    """Forget a worker that was retired on purpose, so that it no longer counts as offline."""
-    request = operations_pb2.ForgetWorkerRequest(worker_id=worker, reason=reason)
-    with connected(gateway) as client:
-        client.call(client.operations.ForgetWorker, request)
-    if as_json_:
-        print_json({})
-    else:
-        say(f"worker {worker} is forgotten")
 
 
 def _standing(client: Client, site: str) -> operations_pb2.Pause | None:
