@@ -44,7 +44,7 @@ def take_next_query(
         deadline_us=now.elapsed_us + microseconds(policy.lease_ttl),
     )
     taken = transition(tx, now, oldest, QueryEvent.LEASE, QueryStatus.LEASED, hold=hold)
-    account_queries.begin_attempt(tx, now, taken, request.worker_id)
+    account_queries.begin_attempt(tx, now, taken, request)
     return _lease(taken, now)
 
 
@@ -64,7 +64,8 @@ def _again(tx: Transaction, now: Instant, request: QueryLeaseRequest) -> QueryLe
         return None
     for query in account_queries.of_session(tx, request.session_id):
         if (
-            query.lease_owner == request.worker_id
+            account_queries.has_held_attempt(tx, query.query_id, query.attempts, request.worker_id, request.identity)
+            and query.lease_owner == request.worker_id
             and query.query_id not in request.held
             and not is_lease_due(query, now)
         ):

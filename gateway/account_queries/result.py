@@ -53,12 +53,12 @@ def _attempt_of(tx: ReadTransaction, query: Query, outcome: QueryOutcome) -> int
     """Return the attempt that the outcome belongs to, which its worker must have held."""
     worker = outcome.worker_id
     if outcome.attempt is not None:
-        if account_queries.holder_of_attempt(tx, query.query_id, outcome.attempt) != worker:
-            return _refuse(query, f"{worker} has not held attempt {outcome.attempt}")
+        if not account_queries.has_held_attempt(tx, query.query_id, outcome.attempt, worker, outcome.identity):
+            return _refuse(query, f"{worker} with this token has not held attempt {outcome.attempt}")
         return outcome.attempt
-    attempts = account_queries.attempts_of_worker(tx, query.query_id, worker)
+    attempts = account_queries.attempts_of_worker(tx, query.query_id, worker, outcome.identity)
     if not attempts:
-        return _refuse(query, f"{worker} has not held it")
+        return _refuse(query, f"{worker} with this token has not held it")
     if len(attempts) > 1:
         return _refuse(query, f"{worker} has held several attempts of it; say which one with `attempt`")
     return attempts[0]

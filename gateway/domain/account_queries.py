@@ -162,12 +162,16 @@ class QueryDetail:
 
 @dataclass(frozen=True, slots=True)
 class QueryLeaseRequest:
-    """A worker that asks for a query. `session_id` is None over REST; `held` is what the session has in hand."""
+    """A worker that asks for a query. `session_id` is None over REST; `held` is what the session has in hand.
+
+    `identity`: whose token it is.
+    """
 
     worker_id: str
     session_id: str | None
     sites: tuple[str, ...]
     held: frozenset[str] = frozenset()
+    identity: str = "anonymous"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +190,14 @@ class QueryLease:
 
 @dataclass(frozen=True, slots=True)
 class QueryOutcome:
-    """What a worker brings for one attempt: a result, or else an error. `attempt` is None only over REST."""
+    """What a worker brings for one attempt: a result, or else an error. `attempt` is None only over REST.
+
+    `identity`: whose token it is.
+    """
 
     query_id: str
     worker_id: str
     attempt: int | None
     result_json: str | None = None
     error: QueryError | None = None
+    identity: str = "anonymous"

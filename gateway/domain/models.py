@@ -207,12 +207,16 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """A lease as stored, with its permit and the look at the site that was last shown to get one."""
+    """A lease as stored, with its permit and the look at the site that was last shown to get one.
+
+    `bound_to`: the named token that took it; None where the token has no name.
+    """
 
     task_id: str
     lease_number: int
     token: str
     worker_id: str
+    bound_to: str | None
     session_id: str | None
     journal_id: str | None
     via: Via

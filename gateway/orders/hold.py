@@ -4,6 +4,7 @@ import hmac
 from dataclasses import dataclass
 from datetime import timedelta
 
+from gateway.domain.binding import may_hold
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import Actor, Holder, LeaseRecord, Policy, Renewed, Task, Via
 from gateway.domain.refusals import Reason, Refusal
@@ -27,8 +28,10 @@ class Held:
 
 
 def is_holder(lease: LeaseRecord | None, holder: Holder) -> bool:
-    """Tell whether `holder` has this lease: the worker's name, and the token unless the lease came over REST."""
-    if lease is None or lease.worker_id != holder.worker_id:
+    """Tell whether `holder` has this lease: the worker's name, the named token that took it, and the lease's own token
+    unless it came over REST.
+    """
+    if lease is None or lease.worker_id != holder.worker_id or not may_hold(lease.bound_to, holder.identity):
         return False
     if holder.token is None:
         return lease.via is Via.REST

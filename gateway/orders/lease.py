@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any, Final
 
+from gateway.domain.binding import may_hold
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import (
     Actor,
@@ -136,6 +137,7 @@ def _is_unacknowledged_of(lease: LeaseRecord, request: LeaseRequest) -> bool:
     """Tell whether this very process was given the lease and may not have got the answer; anyone else gets nothing."""
     return (
         lease.acknowledged_at is None
+        and may_hold(lease.bound_to, request.identity)
         and lease.session_id is not None
         and (lease.session_id, lease.worker_id, lease.journal_id)
         == (request.session_id, request.worker_id, request.journal_id)

@@ -1,6 +1,7 @@
 """Account queries in the database: the queries, who held which attempt, and their results."""
 
-from gateway.domain.account_queries import Query, QueryError, QueryKind, QueryStatus, QuerySubmission
+from gateway.domain.account_queries import Query, QueryError, QueryKind, QueryLeaseRequest, QueryStatus, QuerySubmission
+from gateway.domain.binding import binding_of, may_hold
 from gateway.domain.instant import Instant
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
@@ -121,9 +122,16 @@ def number_of(tx: ReadTransaction, status: QueryStatus | None, kind: QueryKind |
     return 0 if row is None else int(row["count"])
 
 
-def begin_attempt(tx: Transaction, now: Instant, query: Query, worker_id: str) -> None:
+def begin_attempt(tx: Transaction, now: Instant, query: Query, request: QueryLeaseRequest) -> None:
     """Write down who holds the query's newest attempt."""
-    tx.insert("query_attempt_insert", query_id=query.query_id, attempt=query.attempts, worker_id=worker_id, at=now.utc)
+    tx.insert(
+        "query_attempt_insert",
+        query_id=query.query_id,
+        attempt=query.attempts,
+        worker_id=request.worker_id,
+        bound_to=binding_of(request.identity),
+        at=now.utc,
+    )
 
 
 def mark_attempt_handed_again(tx: Transaction, query: Query) -> None:
@@ -136,10 +144,10 @@ def delete_attempt_handed_once(tx: Transaction, query: Query) -> bool:
     return tx.change("query_attempt_undo", query_id=query.query_id, attempt=query.attempts) == 1
 
 
-def holder_of_attempt(tx: ReadTransaction, query_id: str, attempt: int) -> str | None:
-    """Return the worker that held an attempt; None if there was no such attempt."""
+def has_held_attempt(tx: ReadTransaction, query_id: str, attempt: int, worker_id: str, identity: str) -> bool:
+    """Tell whether a worker has held an attempt, and with the token that it is bound to, if any."""
     row = tx.one("query_attempt_get", query_id=query_id, attempt=attempt)
-    return None if row is None else str(row["worker_id"])
+    return row is not None and row["worker_id"] == worker_id and may_hold(row["bound_to"], identity)
 
 
 def start_of_attempt(tx: ReadTransaction, query_id: str, attempt: int) -> str | None:
@@ -148,9 +156,9 @@ def start_of_attempt(tx: ReadTransaction, query_id: str, attempt: int) -> str | 
     return None if row is None else str(row["started_at"])
 
 
-def attempts_of_worker(tx: ReadTransaction, query_id: str, worker_id: str) -> list[int]:
-    """Return the attempts of a query that a worker has held, in order."""
-    rows = tx.all("query_attempts_of_worker", query_id=query_id, worker_id=worker_id)
+def attempts_of_worker(tx: ReadTransaction, query_id: str, worker_id: str, identity: str) -> list[int]:
+    """Return the attempts of a query that a worker has held with this token, in order."""
+    rows = tx.all("query_attempts_of_worker", query_id=query_id, worker_id=worker_id, identity=identity)
     return [int(row["attempt"]) for row in rows]
 
 

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from gateway.domain.binding import binding_of
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import LeaseRecord, LeaseRequest, Task, Verdict, Verification, Via
 from gateway.domain.operations import UNKNOWN_JOURNAL, UNKNOWN_WORKER
@@ -19,6 +20,7 @@ def add(tx: Transaction, now: Instant, task: Task, request: LeaseRequest, token:
         session_id=request.session_id,
         journal_id=request.journal_id,
         via=request.via,
+        bound_to=binding_of(request.identity),
         at=now.utc,
         elapsed_us=now.elapsed_us,
     )
@@ -119,6 +121,7 @@ def _lease(row: Row) -> LeaseRecord:
         lease_number=row["lease_number"],
         token=row["token"],
         worker_id=row["worker_id"],
+        bound_to=row["bound_to"],
         session_id=row["session_id"],
         journal_id=row["journal_id"],
         via=Via(row["via"]),

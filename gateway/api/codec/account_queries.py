@@ -80,7 +80,9 @@ def query_submission(
     )
 
 
-def query_lease_request(request: query_leases_pb2.LeaseQueriesRequest, policy: QueryPolicy) -> QueryLeaseRequest:
+def query_lease_request(
+    request: query_leases_pb2.LeaseQueriesRequest, policy: QueryPolicy, identity: str
+) -> QueryLeaseRequest:
     """Check who waits for a query."""
     if len(request.held_query_ids) > MAX_HELD:
         raise invalid("held_query_ids", f"must name at most {MAX_HELD} queries")
@@ -89,6 +91,7 @@ def query_lease_request(request: query_leases_pb2.LeaseQueriesRequest, policy: Q
         session_id=fields.opaque_id("session_id", request.session_id),
         sites=fields.sites("sites", request.sites, policy.sites),
         held=frozenset(fields.key("held_query_ids", query_id) for query_id in request.held_query_ids),
+        identity=identity,
     )
 
 
@@ -98,7 +101,9 @@ def query_wait(request: query_leases_pb2.LeaseQueriesRequest, policy: QueryPolic
     return fields.wait("wait", given, longest=policy.longest_wait, default=_DEFAULT_WAIT)
 
 
-def query_outcome(request: query_leases_pb2.ReportQueryResultRequest, policy: QueryPolicy) -> QueryOutcome:
+def query_outcome(
+    request: query_leases_pb2.ReportQueryResultRequest, policy: QueryPolicy, identity: str
+) -> QueryOutcome:
     """Check what a worker brings for one attempt."""
     if request.attempt < 1:
         raise invalid("attempt", "is required, a whole number of at least 1")
@@ -111,6 +116,7 @@ def query_outcome(request: query_leases_pb2.ReportQueryResultRequest, policy: Qu
         attempt=request.attempt,
         result_json=query_result("result_json", request.result_json, policy) if succeeded else None,
         error=None if succeeded else query_error("error", request.error.code, request.error.message),
+        identity=identity,
     )
 
 

@@ -110,6 +110,7 @@ def query_lease_routes(
             worker_id=fields.key("worker_id", worker_id),
             session_id=None,
             sites=policy.sites if site is None else (fields.site("site", site, policy.sites),),
+            identity=call_of(request).identity.name,
         )
         seconds = min(wait, policy.longest_wait.total_seconds())
         return LongPoll(
@@ -137,11 +138,11 @@ def query_lease_routes(
 
 
 def _outcome(request: Request, query_id: str, body: query_models.QueryResult, policy: QueryPolicy) -> QueryOutcome:
-    worker_id = fields.key("worker_id", body.worker_id)
+    worker_id, identity = fields.key("worker_id", body.worker_id), call_of(request).identity.name
     if not body.success:
         error = query_error("error", body.error_code or 0, body.error_message or "")
-        return QueryOutcome(query_id, worker_id, body.attempt, error=error)
+        return QueryOutcome(query_id, worker_id, body.attempt, error=error, identity=identity)
     if body.result is None:
         raise invalid("result", "is required on success")
     result = fields.json_size("result", text_of(request, "result"), max_bytes=policy.max_result_bytes)
-    return QueryOutcome(query_id, worker_id, body.attempt, result_json=result)
+    return QueryOutcome(query_id, worker_id, body.attempt, result_json=result, identity=identity)

@@ -29,7 +29,7 @@ class QueryLeaseService:
         self, request: query_leases_pb2.LeaseQueriesRequest, call: Call
     ) -> AsyncIterator[query_leases_pb2.LeaseQueriesResponse]:
         """Wait for a query."""
-        wanted = codec.query_lease_request(request, self._policy)
+        wanted = codec.query_lease_request(request, self._policy, call.identity.name)
         wait = codec.query_wait(request, self._policy)
         async with aclosing(self._dispatcher.stream(wanted, wait.total_seconds())) as events:
             async for event in events:
@@ -43,6 +43,6 @@ class QueryLeaseService:
     ) -> query_leases_pb2.ReportQueryResultResponse:
         """Take the result of one attempt."""
         size = len(request.result_json)
-        told = await checked(size, lambda: codec.query_outcome(request, self._policy))
+        told = await checked(size, lambda: codec.query_outcome(request, self._policy, call.identity.name))
         status = accepted(await self._store.write(report_result, self._policy, told, self._on_success))
         return query_leases_pb2.ReportQueryResultResponse(query_id=told.query_id, status=codec.query_status_to(status))

@@ -1,6 +1,7 @@
 -- name: lease_insert
-INSERT INTO leases (task_id, lease_number, token, worker_id, session_id, journal_id, via, started_at, started_us)
-VALUES (:task_id, :lease_number, :token, :worker_id, :session_id, :journal_id, :via, :at, :elapsed_us);
+INSERT INTO leases (task_id, lease_number, token, worker_id, session_id, journal_id, via, started_at, started_us,
+    bound_to)
+VALUES (:task_id, :lease_number, :token, :worker_id, :session_id, :journal_id, :via, :at, :elapsed_us, :bound_to);
 
 -- name: lease_get
 SELECT * FROM leases WHERE task_id = :task_id AND lease_number = :lease_number;

@@ -22,7 +22,8 @@ SET status = :status, lease_owner = :lease_owner, lease_session = :lease_session
 WHERE query_id = :query_id AND status = :from_status AND attempts = :from_attempts;
 
 -- name: query_attempt_insert
-INSERT INTO query_attempts (query_id, attempt, worker_id, started_at) VALUES (:query_id, :attempt, :worker_id, :at);
+INSERT INTO query_attempts (query_id, attempt, worker_id, started_at, bound_to)
+VALUES (:query_id, :attempt, :worker_id, :at, :bound_to);
 
 -- name: query_attempt_hand_again
 UPDATE query_attempts SET handed_again = 1 WHERE query_id = :query_id AND attempt = :attempt;
@@ -34,7 +35,8 @@ DELETE FROM query_attempts WHERE query_id = :query_id AND attempt = :attempt AND
 SELECT * FROM query_attempts WHERE query_id = :query_id AND attempt = :attempt;
 
 -- name: query_attempts_of_worker
-SELECT attempt FROM query_attempts WHERE query_id = :query_id AND worker_id = :worker_id ORDER BY attempt;
+SELECT attempt FROM query_attempts WHERE query_id = :query_id AND worker_id = :worker_id
+    AND (bound_to IS NULL OR bound_to = :identity) ORDER BY attempt;
 
 -- name: query_result_insert
 INSERT INTO query_results (query_id, result_json) VALUES (:query_id, :result_json);
