@@ -124,7 +124,7 @@ class Rig:
         shutil.copy(template(), folder / "gateway.db")
         self.loop = Loop()
         chance = random.Random(1)  # noqa: S311 -- reproducible on purpose
-        self.machine = WholeGateway(self.loop, folder, chance, Trace(self.loop.time))
+        self.machine = WholeGateway(self.loop, folder, chance, Trace(self.loop.time, folder))
         self.machine.watch = Unwatched()
         self.machine.start()
         self.run(asyncio.sleep(1))

@@ -92,7 +92,7 @@ class _World:
     def __init__(self, seed: int, folder: Path) -> None:
         self.seed = seed
         self.loop = loop = VirtualLoop()
-        self.trace = trace = Trace(loop.time)
+        self.trace = trace = Trace(loop.time, folder)
         self.books = books = Books(loop.time, trace)
         evidence = self.evidence = EvidenceAuditor(books)
         self.auditor = auditor = Auditor(books, evidence)

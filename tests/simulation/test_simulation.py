@@ -4,12 +4,14 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.simulation.figures import MUST_BE_REACHED, not_reached
 from tests.simulation.run import Result, simulate
 from tests.simulation.themes import ROUND
+from tests.simulation.trace import Trace
 
 BATCH = 3 * ROUND
 """So many runs must have come to everything that is counted; a single round, each theme once, need not."""
@@ -74,6 +76,12 @@ def test_a_seed_gives_the_same_run_in_another_process(hash_seed: str) -> None:
         timeout=60,
     )
     assert told.stdout.split() == [simulate(seed).digest for seed in (1, 33)]
+
+
+def test_a_timeline_does_not_tell_the_folder_of_its_run(tmp_path: Path) -> None:
+    trace = Trace(lambda: 0.0, tmp_path)
+    trace("worker-a", f"cannot start: {tmp_path / 'worker-a' / 'trading.db'} is in use")
+    assert trace.lines == ["     0.000  worker-a     cannot start: worker-a/trading.db is in use"]
 
 
 def test_different_seeds_give_different_runs() -> None:

@@ -212,9 +212,9 @@ THEMES = (
         "a lease in no hand",
         (
             Blow("freeze", (At.LEASED,), (6.0, 11.0), again=True, chance=0.9),
-            Blow("crash", (ASKING,), again=True, chance=0.4),
+            Blow("crash", (ASKING,), again=True, chance=0.1),
         ),
-        gateway=Weather(slow=0.1, reset=0.5, longest=1.0),
+        gateway=Weather(slow=0.1, reset=0.9, longest=1.0),
         slow_gateway_disk=0.6,
         late_background_tasks=30.0,
         person_gap=2.0,
@@ -290,7 +290,12 @@ THEMES = (
     ),
     Theme(
         "an end that is not heard",
-        (Blow("cut", (At.END_JOURNALLED,), (30.0, 60.0), again=True), Blow("crash", (At.TERMINAL_REPORTED,))),
+        (
+            Blow("raise_price", (At.ACKNOWLEDGED,), again=True, chance=0.5),
+            Blow("cut", (At.END_JOURNALLED,), (30.0, 60.0), again=True),
+            Blow("raise_price", (At.END_JOURNALLED,), again=True),
+            Blow("crash", (At.TERMINAL_REPORTED,)),
+        ),
         person_gap=4.0,
         dear=True,
         tasks=4,

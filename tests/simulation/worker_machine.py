@@ -195,9 +195,7 @@ class WorkerMachine:
                 take_lock=self._take_lock,
             )
         except Exception as error:  # noqa: BLE001 -- a worker that cannot start ends
-            # Without the folder, whose name is another in every run.
-            why = str(error).replace(f"{self.journal_path.parent}/", "")
-            self._trace(self.name, f"cannot start: {why}")
+            self._trace(self.name, f"cannot start: {error}")
             process.last_point = "a start that failed"
             process.power_off()
             return
@@ -257,7 +255,7 @@ class WorkerMachine:
     def _on_event(self, event: WorkerEvent) -> None:
         if event.name in _CHECKPOINTS:
             self.current_task = event.task_id
-        self._trace(self.name, f"{event.task_id}: {event.name} {event.detail[:120]}".rstrip())
+        self._trace(self.name, f"{event.task_id}: {event.name} {event.detail}".rstrip())
 
 
 class WorkerWatch(SiteWatch, Protocol):

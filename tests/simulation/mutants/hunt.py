@@ -7,7 +7,7 @@ from tests.simulation import run
 from tests.simulation.mutants import gateway, recovery, worker  # noqa: F401 -- each registers its mutants
 from tests.simulation.mutants.registry import BROKEN, MUTANTS
 
-MOST_RUNS = 150
+MOST_RUNS = 100
 """So many runs a mutant may survive."""
 
 
