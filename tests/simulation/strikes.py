@@ -47,6 +47,7 @@ class Strikes:
         self._trace: Trace = books.trace
         self._background_tasks: set[asyncio.Task[Any]] = set()
         self.can_restore = True
+        self._is_to_file_again = False
 
     # At a checkpoint of a worker
 
@@ -237,6 +238,7 @@ class Strikes:
         """The gateway is put back to its backup, once; the upstream files again, the person lets it go on."""
         if self.can_restore and self._auditor.backup is not None:
             self.can_restore = False
+            self._is_to_file_again = True
             self._gateway.restore(BACKUP)
             self._send(self._after_restore())
 
@@ -245,7 +247,7 @@ class Strikes:
         if not self._gateway.is_up:
             self._gateway.start()
         await asyncio.sleep(self._chance.uniform(0.1, 0.3))
-        self._upstream.file_all_again()
+        self._file_again()
         await self._person.resume()
 
     def _send(self, work: Any) -> None:
@@ -255,6 +257,12 @@ class Strikes:
         task.add_done_callback(self._background_tasks.discard)
 
     def call_off(self) -> None:
-        """What is under way is given up."""
+        """What is under way is given up, but what a restored gateway has forgotten is filed again all the same."""
         for work in self._background_tasks:
             work.cancel()
+        if self._is_to_file_again:
+            self._file_again()
+
+    def _file_again(self) -> None:
+        self._is_to_file_again = False
+        self._upstream.file_all_again()
