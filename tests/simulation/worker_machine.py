@@ -147,7 +147,8 @@ class WorkerMachine:
         """SIGTERM."""
         if self.is_up and self._stopping is not None:
             self._trace(self.name, "is asked to stop")
-            self.stopped_at = self.loop.time()
+            if self.stopped_at is None:  # a second signal gives no more time
+                self.stopped_at = self.loop.time()
             self._stopping.set()
 
     def reclaim_request(self, task_id: str) -> None:
