@@ -46,6 +46,12 @@ def why_no_screenshot(page: Path) -> str:
     return str(json.loads(meta.read_text()).get("png_missing_because", "")) if meta.is_file() else ""
 
 
+def led_elsewhere(page: Path) -> bool:
+    """Whether the meta.json beside a page tells that the answer was a redirect, which needs no page of its own."""
+    meta = page.with_suffix(".meta.json")
+    return meta.is_file() and "location" in json.loads(meta.read_text())
+
+
 def differences(
     order: DemoOrder, task: pb.Task, counters: Mapping[str, Any], evidence: Path, *, screenshots: bool
 ) -> list[str]:
@@ -87,7 +93,7 @@ def evidence_differences(task: pb.Task, evidence: Path, *, screenshots: bool) ->
                 yield f"the evidence {ref}.{kind} was reported and does not exist"
     files = evidence_files(evidence / task.task_id)
     for file in files:
-        if file.size == 0:
+        if file.size == 0 and not led_elsewhere(file.path):
             yield f"the evidence {file.path.relative_to(evidence)} is empty"
         if file.matches is False:
             yield f"the evidence {file.path.relative_to(evidence)} does not match its meta.json"

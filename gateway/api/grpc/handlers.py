@@ -25,7 +25,6 @@ from gateway.api.call import Call, Method
 from gateway.api.errors import ERRORS, detail_of, refusal_of
 from gateway.api.grpc.health import Health
 from gateway.api.grpc.incoming import Context, Intake, Places
-from gateway.api.grpc.outgoing import caller
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 from gateway.request_id import HEADER, begin_request
 
@@ -74,7 +73,7 @@ class GrpcHandlers:
             with self._counted():
                 try:
                     call = self._admit(method.path, context)
-                    async with self._request(method, call, context) as request, self._admission.turn(call):
+                    async with self._request(method, call, context) as request:
                         answer: Message = await method.serve(request, call)
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                     await _abort(context, method.path, error)
@@ -163,9 +162,7 @@ class GrpcHandlers:
             elif key == HEADER:
                 request_id = value
         begin_request(request_id)
-        call = self._admission.admit(path, sole_authorization(authorizations), traceparent)
-        caller.set(call.identity.name)
-        return call
+        return self._admission.admit(path, sole_authorization(authorizations), traceparent)
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:

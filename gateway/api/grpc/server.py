@@ -13,10 +13,9 @@ from grpc_reflection.v1alpha import reflection
 
 from gateway.api.auth.admission import Admission
 from gateway.api.call import methods_of
-from gateway.api.grpc.handlers import REFLECTION_METHOD, GrpcHandlers, abort
+from gateway.api.grpc.handlers import REFLECTION_METHOD, GrpcHandlers
 from gateway.api.grpc.health import Health
 from gateway.api.grpc.incoming import UNREAD_WINDOW_BYTES
-from gateway.api.grpc.outgoing import Outgoing
 from gateway.api.grpc.renewal import HANDSHAKE_SECONDS, GrpcCertificate
 from gateway.api.services import Services
 
@@ -90,17 +89,14 @@ class GrpcServer:
         self._tls: GrpcCertificate | None = None
         self.port = 0
         self._names: list[str] = []
-        outgoing = Outgoing(lambda: self.port, abort)
         for descriptor, service in services.offered():
-            handlers = {
-                method.name: outgoing.bounded(self._guard.handler(method)) for method in methods_of(service, descriptor)
-            }
+            handlers = {method.name: self._guard.handler(method) for method in methods_of(service, descriptor)}
             self._server.add_generic_rpc_handlers(
                 [grpc.method_handlers_generic_handler(descriptor.full_name, handlers)]
             )
             self._names.append(descriptor.full_name)
         shown = [*self._names, HEALTH, reflection.SERVICE_NAME]
-        handler = outgoing.bounded(self._guard.reflection_handler(reflection.aio.ReflectionServicer(shown)))
+        handler = self._guard.reflection_handler(reflection.aio.ReflectionServicer(shown))
         self._server.add_generic_rpc_handlers(
             [
                 grpc.method_handlers_generic_handler(reflection.SERVICE_NAME, {REFLECTION_METHOD: handler}),

@@ -18,7 +18,8 @@ import pytest
 from ordergateway.v1 import orders_pb2
 
 from demo.programs import free_port
-from gateway.dispatch import dispatcher, watch
+from gateway.composition import build_gateway
+from gateway.dispatch import watch
 from tests.gateway.api.test_auth import certificates
 from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError
 from tests.gateway.support.in_process import RunningGateway, running_gateway
@@ -94,7 +95,7 @@ class Proxied:
 @pytest.fixture
 async def proxied(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Proxied]:
     monkeypatch.setattr(watch.watch, "__kwdefaults__", {"heartbeat_seconds": 10 / FASTER})
-    monkeypatch.setattr(dispatcher.Dispatcher.__init__, "__defaults__", (10 / FASTER,))
+    monkeypatch.setitem(build_gateway.__kwdefaults__, "heartbeat_seconds", 10 / FASTER)
     async with (
         running_gateway(certificates, token="the-token", api_token=("the-token",)) as gateway,
         nginx(certificates, gateway) as port,

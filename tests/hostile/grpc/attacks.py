@@ -20,7 +20,6 @@ from tests.hostile.grpc.http2 import (
     CONTINUATION,
     DATA,
     HEADERS,
-    NO_WINDOW,
     PING,
     RST_STREAM,
     SETTINGS,
@@ -143,7 +142,14 @@ async def clients_that_leave(port: int, amount: int) -> None:
 
 async def answers_broken_off(port: int, amount: int) -> None:
     """More answers than the client's window takes, so they wait for the client, who leaves."""
-    await _file(port, "large", 40_000)
+    order = orders_pb2.SubmitOrderRequest(task_id="large", site="sandbox", intent_json='{"x":"' + "x" * 40_000 + '"}')
+    filing = await Connection.open(port)
+    data = _message(order)
+    pieces = [data[at : at + 16_000] for at in range(0, len(data), 16_000)]
+    filing.call(call_headers(SUBMIT, KNOWN), then=b"".join(frame(DATA, 0, 1, piece) for piece in pieces[:-1]))
+    filing.writer.write(frame(DATA, 1, 1, pieces[-1]))
+    await filing.told(HEADERS)
+    HELD.append(filing)
     wanted = _message(orders_pb2.GetOrderRequest(task_id="large"))
     for _ in range(amount // 20):
         connection = await Connection.open(port)
@@ -152,45 +158,6 @@ async def answers_broken_off(port: int, amount: int) -> None:
         await connection.sent()
         await connection.told(DATA)
         connection.close()
-
-
-async def _file(port: int, task_id: str, letters: int) -> None:
-    """File an order of this size."""
-    intent = '{"x":"' + "x" * letters + '"}'
-    order = orders_pb2.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=intent)
-    filing = await Connection.open(port)
-    await filing.told(SETTINGS)
-    stream = filing.call(call_headers(SUBMIT, KNOWN))
-    filing.push(stream, _message(order))
-    await filing.told(HEADERS)
-    HELD.append(filing)
-
-
-async def _untaken(port: int, amount: int, path: str, request: Message) -> None:
-    """Calls of a client that opens no window, but answers pings."""
-    for number in range(10):
-        await _file(port, f"large-{number}", 250_000)
-    for _ in range(CONNECTIONS):
-        connection = await Connection.open(port, settings=NO_WINDOW)
-        await connection.told(SETTINGS)
-        for _ in range(amount // CONNECTIONS):
-            stream = connection.call(call_headers(path, KNOWN))
-            connection.writer.write(frame(DATA, 1, stream, _message(request)))
-        await connection.sent()
-        HELD.append(connection)
-    await asyncio.sleep(PUSHING_SECONDS)
-
-
-async def lists_that_are_not_taken(port: int, amount: int) -> None:
-    await _untaken(port, amount, LIST, orders_pb2.ListOrdersRequest(page_size=200))
-
-
-async def watched_orders_that_are_not_taken(port: int, amount: int) -> None:
-    await _untaken(port, amount, WATCH_ORDER, orders_pb2.WatchOrderRequest(task_id="large-1"))
-
-
-async def orders_that_are_not_taken(port: int, amount: int) -> None:
-    await _untaken(port, amount, GET, orders_pb2.GetOrderRequest(task_id="large-1"))
 
 
 def _message(message: Message) -> bytes:
@@ -327,9 +294,6 @@ TABLE = (
     Row(streams_reset_at_once, 0, 60_000, 150),
     Row(clients_that_leave, 0, 10_000, 150),
     Row(answers_broken_off, 400, 4_000, 250),
-    Row(lists_that_are_not_taken, 120, 1_200, 300),
-    Row(watched_orders_that_are_not_taken, 480, 3_000, 200),
-    Row(orders_that_are_not_taken, 480, 3_000, 200),
     Row(answers_that_nobody_reads, 0, 12_000, 400),
     Row(connections_that_say_nothing, 0, 1_000, 150),
     Row(prefaces_that_stop, 0, 1_000, 150),

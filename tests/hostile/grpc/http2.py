@@ -9,8 +9,6 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 _INITIAL_WINDOW = 4
-NO_WINDOW = struct.pack(">HI", _INITIAL_WINDOW, 0)
-"""Settings of a client that takes no answer."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -68,9 +66,9 @@ class Connection:
         self._pushing: list[asyncio.Task[None]] = []
 
     @classmethod
-    async def open(cls, port: int, *, reads: bool = True, settings: bytes = b"") -> "Connection":
+    async def open(cls, port: int, *, reads: bool = True) -> "Connection":
         connection = cls(*await asyncio.open_connection("127.0.0.1", port))
-        connection.writer.write(PREFACE + frame(SETTINGS, 0, 0, settings))
+        connection.writer.write(PREFACE + frame(SETTINGS, 0, 0))
         if reads:
             connection._reading = asyncio.create_task(connection._read())
         return connection
@@ -107,16 +105,6 @@ class Connection:
         async with asyncio.timeout(30):
             while not self.seen[kind]:  # noqa: ASYNC110 - the reader counts them
                 await asyncio.sleep(0.01)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the gateway has ended it."""
-        return self._reading is not None and self._reading.done()
-
-    async def ended(self) -> None:
-        """Wait until the gateway has ended it."""
-        if self._reading is not None:
-            await self._reading
 
     def close(self) -> None:
         for task in (self._reading, *self._pushing):
