@@ -15,10 +15,10 @@ from ordergateway.v1.catalog_pb2_grpc import CatalogServiceStub
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
+from common.channel_credentials import channel_credentials
 from common.exit_codes import CommandError, Exit
 from common.gateway_target import GatewayTarget
-from common.pem_files import PemFileError, check_authorities, check_pair, read_pem
-from common.settings import PREFIX, SettingsError
+from common.settings import SettingsError
 from gateway.cli.advice import commands
 from gateway.cli.diagnosis import why_unreachable
 from gateway.cli.output import span
@@ -108,24 +108,11 @@ def _channel(target: GatewayTarget, settings: CommandSettings) -> grpc.Channel:
     ]
     if not target.tls:
         return grpc.insecure_channel(target.address, options=options)
-    return grpc.secure_channel(target.address, _credentials(settings), options=options)
-
-
-def _credentials(settings: CommandSettings) -> grpc.ChannelCredentials:
-    authorities = chain = key = None
-    try:
-        if settings.gateway_ca is not None:
-            authorities = read_pem(settings.gateway_ca)
-            check_authorities(settings.gateway_ca, authorities)
-    except PemFileError as error:
-        raise SettingsError(f"{PREFIX}GATEWAY_CA: {error}") from error
-    try:
-        if settings.operator_tls_cert is not None and settings.operator_tls_key is not None:
-            chain, key = read_pem(settings.operator_tls_cert), read_pem(settings.operator_tls_key)
-            check_pair(settings.operator_tls_cert, settings.operator_tls_key, chain, of_server=False)
-    except PemFileError as error:
-        raise SettingsError(f"{PREFIX}OPERATOR_TLS_CERT, _KEY: {error}") from error
-    return grpc.ssl_channel_credentials(authorities, key, chain)
+    return grpc.secure_channel(
+        target.address,
+        channel_credentials(settings.gateway_ca, settings.operator_tls_cert, settings.operator_tls_key, own="OPERATOR"),
+        options=options,
+    )
 
 
 def _told(error: Any, target: GatewayTarget, task_id: str) -> CommandError:

@@ -33,12 +33,7 @@ def add(tx: Transaction, now: Instant, task_id: str, state: OrderState, told: Ne
         "report_insert",
         task_id=task_id,
         state=state,
-        payable_yen=told.payable_yen,
-        pay_deadline=told.pay_deadline,
-        site_order_id=told.site_order_id,
-        evidence_ref=told.evidence_ref,
-        detail=told.detail,
-        error_code=told.error_code,
+        **_told(told),
         lease_number=age.lease_number,
         sequence=age.sequence,
         at=now.utc,
@@ -51,12 +46,7 @@ def overwrite(tx: Transaction, task_id: str, state: OrderState, told: NewReport,
         "report_overwrite",
         task_id=task_id,
         state=state,
-        payable_yen=told.payable_yen,
-        pay_deadline=told.pay_deadline,
-        site_order_id=told.site_order_id,
-        evidence_ref=told.evidence_ref,
-        detail=told.detail,
-        error_code=told.error_code,
+        **_told(told),
         lease_number=age.lease_number,
         sequence=age.sequence,
     )
@@ -68,12 +58,7 @@ def fill_in(tx: Transaction, task_id: str, state: OrderState, told: NewReport) -
         "report_fill_in",
         task_id=task_id,
         state=state,
-        payable_yen=told.payable_yen,
-        pay_deadline=told.pay_deadline,
-        site_order_id=told.site_order_id,
-        evidence_ref=told.evidence_ref,
-        detail=told.detail,
-        error_code=told.error_code,
+        **_told(told),
     )
 
 
@@ -125,3 +110,15 @@ def _report(row: Row) -> Report:
         error_code=row["error_code"],
         reported_at=row["reported_at"],
     )
+
+
+def _told(told: NewReport) -> dict[str, str | int | None]:
+    """Return what a report brings of its state, by the names of the columns."""
+    return {
+        "payable_yen": told.payable_yen,
+        "pay_deadline": told.pay_deadline,
+        "site_order_id": told.site_order_id,
+        "evidence_ref": told.evidence_ref,
+        "detail": told.detail,
+        "error_code": told.error_code,
+    }

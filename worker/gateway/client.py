@@ -10,8 +10,7 @@ from grpc.aio import AioRpcError, Channel, Metadata
 from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
 
-from common.pem_files import PemFileError, check_authorities, check_pair, read_pem
-from common.settings import PREFIX, SettingsError
+from common.channel_credentials import channel_credentials
 from worker.gateway.answers import MAX_MESSAGES_OF_A_STREAM, check_lease, check_renewal, check_same, message_of
 from worker.gateway.connectivity import Reach
 from worker.gateway.port import GatewayError, InvalidAnswer, Refused, Unreachable
@@ -68,25 +67,10 @@ def open_channel(settings: WorkerSettings, interceptors: Sequence[grpc.aio.Clien
     ]
     if not target.tls:
         return grpc.aio.insecure_channel(target.address, options=options, interceptors=interceptors)
-    credentials = _credentials(settings)
+    credentials = channel_credentials(
+        settings.gateway_ca, settings.worker_tls_cert, settings.worker_tls_key, own="WORKER"
+    )
     return grpc.aio.secure_channel(target.address, credentials, options=options, interceptors=interceptors)
-
-
-def _credentials(settings: WorkerSettings) -> grpc.ChannelCredentials:
-    authorities = chain = key = None
-    try:
-        if settings.gateway_ca is not None:
-            authorities = read_pem(settings.gateway_ca)
-            check_authorities(settings.gateway_ca, authorities)
-    except PemFileError as error:
-        raise SettingsError(f"{PREFIX}GATEWAY_CA: {error}") from error
-    try:
-        if settings.worker_tls_cert is not None and settings.worker_tls_key is not None:
-            chain, key = read_pem(settings.worker_tls_cert), read_pem(settings.worker_tls_key)
-            check_pair(settings.worker_tls_cert, settings.worker_tls_key, chain, of_server=False)
-    except PemFileError as error:
-        raise SettingsError(f"{PREFIX}WORKER_TLS_CERT, _KEY: {error}") from error
-    return grpc.ssl_channel_credentials(authorities, key, chain)
 
 
 class GatewayClient:
