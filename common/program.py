@@ -1,7 +1,8 @@
 """The group of commands that a program is."""
 
 import logging
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -40,3 +41,20 @@ def _join_lines(group: TyperGroup) -> None:
             command.help = "\n\n".join(" ".join(part.split()) for part in command.help.split("\n\n"))
         if isinstance(command, TyperGroup):
             _join_lines(command)
+
+
+def add_version(app: typer.Typer, name: str) -> None:
+    """Give a program the option --version."""
+
+    def show(wanted: bool) -> None:
+        if wanted:
+            typer.echo(f"{name} {version('order-gateway')}")
+            raise typer.Exit
+
+    @app.callback()
+    def _options(
+        _version: Annotated[
+            bool, typer.Option("--version", callback=show, is_eager=True, help="Show the version and exit.")
+        ] = False,
+    ) -> None:
+        """Take options that stand before a command."""

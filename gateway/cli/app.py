@@ -1,12 +1,9 @@
 """The program's commands, put together."""
 
-from importlib.metadata import version
-from typing import Annotated
-
 import typer
 
 from common.output import standard_output
-from common.program import Program
+from common.program import Program, add_version
 from gateway.cli.commands import (
     alerts,
     backup,
@@ -34,22 +31,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"order-gateway {version('order-gateway')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    """Take options that stand before a command."""
-
+add_version(app, "order-gateway")
 
 for part in (
     serve, health, events, alerts, tasks, decisions, pause, workers, queries, catalog, callbacks, backup, config,

@@ -1,12 +1,9 @@
 """The command `order-worker`, put together."""
 
-from importlib.metadata import version
-from typing import Annotated
-
 import typer
 
 from common.output import standard_output
-from common.program import Program
+from common.program import Program, add_version
 from worker.cli.commands import check, config, evidence, journal, reclaim, run, sandbox
 from worker.cli.options import EPILOG
 
@@ -19,22 +16,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"order-worker {version('order-gateway')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    """Take options that stand before a command."""
-
+add_version(app, "order-worker")
 
 for part in (config, check, run, sandbox, reclaim, journal, evidence):
     part.add_to(app)
