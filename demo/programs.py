@@ -4,13 +4,14 @@ Used by the demo and by the benchmarks.
 """
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -19,6 +20,7 @@ from typing import NoReturn
 import grpc
 from grpc_health.v1 import health_pb2
 
+OWN_PORTS = range(20_000, 30_000)
 STOP_SECONDS = 15
 START_SECONDS = 30
 
@@ -60,7 +62,7 @@ class Program:
             self.process.terminate()
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            pass
+            listener.bind(("127.0.0.1", port))
         finally:
             if self.process.poll() is None:
                 self.process.kill()
@@ -100,11 +102,15 @@ def entry_point(name: str) -> str:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """A loopback port that nobody listens on now, below those that a system gives to whoever binds port 0.
+
+    Among those, another program could be given this one before it is bound. Raises OSError if none is free.
+    """
+    for port in secrets.SystemRandom().sample(OWN_PORTS, min(20, len(OWN_PORTS))):
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"no port of {OWN_PORTS.start} to {OWN_PORTS.stop - 1} is free")
 
 
 def serves_grpc(target: str) -> bool:

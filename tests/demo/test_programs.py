@@ -1,12 +1,14 @@
 """Programs are started, waited for and stopped, whatever they do."""
 
+import socket
 import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
-from demo.programs import ProgramError, started
+from demo import programs
+from demo.programs import ProgramError, free_port, started
 
 READY = "import time; print('ready', flush=True); time.sleep(60)"
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
@@ -59,3 +61,14 @@ def test_the_callers_own_settings_do_not_reach_a_program(tmp_path: Path, monkeyp
     with started("show", show, {"RAKUTEN_SITES": "sandbox"}, folder=tmp_path) as program:
         program.process.wait(10)
     assert program.log.read_text().strip() == "{'RAKUTEN_SITES': 'sandbox'}"
+
+
+def test_a_free_port_is_none_that_is_taken_or_given_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as other, socket.socket() as given:
+        other.bind(("127.0.0.1", free_port()))
+        given.bind(("127.0.0.1", 0))
+        taken = other.getsockname()[1]
+        assert given.getsockname()[1] not in programs.OWN_PORTS
+        monkeypatch.setattr(programs, "OWN_PORTS", range(taken, taken + 1))
+        with pytest.raises(OSError, match="is free"):
+            free_port()
