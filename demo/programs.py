@@ -62,7 +62,7 @@ class Program:
             self.process.terminate()
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            listener.bind(("127.0.0.1", port))
+            pass
         finally:
             if self.process.poll() is None:
                 self.process.kill()
