@@ -1,7 +1,7 @@
 """Named points between the steps of an order.
 
-A test starts the worker with a checkpoint of its own that stops or kills the process at one of them, and so shows what
-a crash exactly there leads to. In production nothing happens at a checkpoint.
+A test starts the worker with a failpoint of its own that stops or kills the process at one of them, and so shows what
+a crash exactly there leads to. In production nothing happens at a failpoint.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ class FailpointName(StrEnum):
     TERMINAL_REPORTED = "terminal-reported"
 
 
-Checkpoint = Callable[[FailpointName], Awaitable[None]]
+Failpoint = Callable[[FailpointName], Awaitable[None]]
 
 
 async def no_failpoint(name: FailpointName) -> None:

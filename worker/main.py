@@ -19,7 +19,7 @@ from worker.composition import (
     prepare_disk,
 )
 from worker.evidence.store import EvidenceStore
-from worker.failpoints import Checkpoint, no_failpoint
+from worker.failpoints import Failpoint, no_failpoint
 from worker.gateway.outbox import Outbox
 from worker.journal.journal import Journal
 from worker.orders.parts import OnEvent, Parts, ignore_event
@@ -42,7 +42,7 @@ async def run_worker(
     settings: WorkerSettings,
     *,
     stop: asyncio.Event,
-    checkpoint: Checkpoint = no_failpoint,
+    failpoint: Failpoint = no_failpoint,
     on_event: OnEvent = ignore_event,
     on_ready: Callable[[], None] = lambda: None,
     clock: Clock | None = None,
@@ -76,7 +76,7 @@ async def run_worker(
             clock=clock,
             screenshots=open_screenshots(settings, stack),
             scraper=await open_scraper(settings, stack),
-            checkpoint=checkpoint,
+            failpoint=failpoint,
             on_event=on_event,
             policy=policy(settings),
         )

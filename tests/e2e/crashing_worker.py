@@ -1,6 +1,6 @@
-"""A worker process that stops existing, or stops running, once, at a named checkpoint: `crashing_worker NAME SIGNAL`.
+"""A worker process that stops existing, or stops running, once, at a named failpoint: `crashing_worker NAME SIGNAL`.
 
-It prints each checkpoint as it passes it. The worker itself is the production one, wired by `worker.main`.
+It prints each failpoint as it passes it. The worker itself is the production one, wired by `worker.main`.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from worker.telemetry.logs import configure_logging
 async def main(at: str, number: int) -> None:
     struck = False
 
-    async def checkpoint(name: FailpointName) -> None:
+    async def failpoint(name: FailpointName) -> None:
         nonlocal struck
         sys.stdout.write(f"{name}\n")
         sys.stdout.flush()
@@ -29,7 +29,7 @@ async def main(at: str, number: int) -> None:
     stop = asyncio.Event()
     stop_on_signals(stop)
     configure_logging("text", "INFO")
-    await run_worker(load_settings(), stop=stop, checkpoint=checkpoint)
+    await run_worker(load_settings(), stop=stop, failpoint=failpoint)
 
 
 if __name__ == "__main__":

@@ -134,14 +134,14 @@ async def ended(process: asyncio.subprocess.Process) -> int:
     return process.returncode or 0
 
 
-async def passed(process: asyncio.subprocess.Process, checkpoint: str, seconds: float = 60) -> None:
-    """Returns once the crashing worker has printed that checkpoint."""
+async def passed(process: asyncio.subprocess.Process, failpoint: str, seconds: float = 60) -> None:
+    """Returns once the crashing worker has printed that failpoint."""
     assert process.stdout is not None
     async with asyncio.timeout(seconds):
         async for line in process.stdout:
-            if line.decode().strip() == checkpoint:
+            if line.decode().strip() == failpoint:
                 return
-    raise AssertionError(f"the worker ended before {checkpoint}")
+    raise AssertionError(f"the worker ended before {failpoint}")
 
 
 async def first_of(*waiting: Coroutine[Any, Any, Any], seconds: float) -> None:

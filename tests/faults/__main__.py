@@ -1,4 +1,4 @@
-"""`python -m tests.faults --rounds N` or `--minutes N`: the siege, its figures, and what it found."""
+"""`python -m tests.faults --rounds N` or `--minutes N`: the chaos test, its figures, and what it found."""
 
 import argparse
 import asyncio
@@ -7,21 +7,21 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.faults.chaos import siege
+from tests.faults.chaos import chaos_test
 
 
 async def main(asked: argparse.Namespace) -> int:
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="siege-") as folder:
-        async with siege(Path(folder), asked.seed) as besieged:
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+        async with chaos_test(Path(folder), asked.seed) as chaos:
             if asked.minutes:
-                await besieged.soak(asked.minutes * 60)
+                await chaos.soak(asked.minutes * 60)
             for number in range(1, asked.rounds + 1 if not asked.minutes else 1):
-                await besieged.round(number)
+                await chaos.round(number)
                 if number % 20 == 0:
-                    print(f"round {number}: {dict(besieged.figures)}", flush=True)
-            kept = await besieged.judge_books()
-            figures, violations = besieged.figures, besieged.violations
+                    print(f"round {number}: {dict(chaos.figures)}", flush=True)
+            kept = await chaos.judge_books()
+            figures, violations = chaos.figures, chaos.violations
         logs = "\n".join(log.read_text()[-4_000:] for log in Path(folder).glob("*.log")) if violations else ""
     print(logs)
     print(

@@ -62,13 +62,13 @@ def gateway() -> None:
 async def worker() -> None:
     trap = Trap()
 
-    async def checkpoint(name: FailpointName) -> None:
+    async def failpoint(name: FailpointName) -> None:
         trap.passes(name)
 
     stop = asyncio.Event()
     stop_on_signals(stop)
     configure_logging("text", "INFO")
-    await run_worker(load_settings(), stop=stop, checkpoint=checkpoint)
+    await run_worker(load_settings(), stop=stop, failpoint=failpoint)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The siege: gateway and worker as processes, a shop that counts, a person who decides, and blows from all sides.
+"""The chaos test: gateway and worker as processes, a shop that counts, a person who decides, and blows from all sides.
 
 Each task buys a product of its own, so the shop's book tells for each task how often it was ordered and paid.
 """
@@ -50,7 +50,7 @@ SETTINGS = GATEWAY_SETTINGS | {
 }
 
 
-class Siege:
+class ChaosTest:
     """Everything that runs, and what was promised to the upstream."""
 
     def __init__(
@@ -127,7 +127,7 @@ class Siege:
         ]  # fmt: skip
 
     async def _kill_worker_at_a_failpoint(self) -> None:
-        self.figures["worker armed at a checkpoint"] += 1
+        self.figures["worker armed at a failpoint"] += 1
         self.worker.arm(self.chance.choice(list(FailpointName)))
 
     async def _kill_worker(self) -> None:
@@ -308,7 +308,7 @@ class Siege:
         log = (self._folder / "worker.log").read_text()[-1_500:]
         return f"{up}, last events {events}; the worker's log ends:\n{log}"
 
-    # The two ways of besieging
+    # The two ways of testing
 
     async def round(self, number: int) -> None:
         """One task, one blow, and the person until its end."""
@@ -351,25 +351,25 @@ class Siege:
                     await self.decide(task_id)
                 await asyncio.sleep(0.3)
 
-        besieging = [asyncio.ensure_future(work()) for work in (submit, strike, decide)]
-        while not all(work.done() for work in besieging):
+        chaotic_work = [asyncio.ensure_future(work()) for work in (submit, strike, decide)]
+        while not all(work.done() for work in chaotic_work):
             await self.keep_up()
             await asyncio.sleep(0.2)
-        await asyncio.gather(*besieging)
+        await asyncio.gather(*chaotic_work)
         self.proxy.set(Mode.PASS)
         for task_id in sorted(open_tasks):
             await self.until_ended(task_id)
 
 
 @asynccontextmanager
-async def siege(
+async def chaos_test(
     folder: Path, seed: int = 1, of_gateway: dict[str, str] | None = None, of_worker: dict[str, str] | None = None
-) -> AsyncIterator[Siege]:
-    """Everything that a siege needs, with further settings of the two programs; nothing of it is left."""
+) -> AsyncIterator[ChaosTest]:
+    """Everything that a chaos test needs, with further settings of the two programs; nothing of it is left."""
     async with AsyncExitStack() as stack:
         shop = await stack.enter_async_context(running_shop())
         port = free_port()
         proxy = await stack.enter_async_context(FaultyProxy(port))
-        besieged = Siege(folder, shop, proxy, port, seed, of_gateway or {}, of_worker or {})
-        stack.push_async_callback(besieged.close)
-        yield besieged
+        chaos = ChaosTest(folder, shop, proxy, port, seed, of_gateway or {}, of_worker or {})
+        stack.push_async_callback(chaos.close)
+        yield chaos

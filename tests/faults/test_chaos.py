@@ -1,4 +1,4 @@
-"""A short siege of real processes; `make kill` and `make soak` are the long ones."""
+"""A short chaos test of real processes; `make kill` and `make soak` are the long ones."""
 
 import sqlite3
 from contextlib import closing
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.chaos import siege
+from tests.faults.chaos import chaos_test
 
 LOSSES = {
     "submits": "DELETE FROM tasks WHERE task_id = 't-1'",
@@ -34,16 +34,16 @@ def without(database: Path, statement: str) -> Path:
 async def test_blows_never_make_a_second_order_nor_lose_what_was_acknowledged_and_a_loss_would_be_found(
     tmp_path: Path, rounds: int
 ) -> None:
-    async with siege(tmp_path, 1) as besieged:
+    async with chaos_test(tmp_path, 1) as chaos:
         for number in range(1, rounds + 1):
-            await besieged.round(number)
-        kept = await besieged.judge_books()
-        assert not besieged.violations
+            await chaos.round(number)
+        kept = await chaos.judge_books()
+        assert not chaos.violations
         assert kept.counted["submits"] == rounds
         assert kept.counted["reports"] > rounds
 
         database = tmp_path / "data" / "gateway.db"
         for kind, statement in LOSSES.items():
-            assert besieged.compare(without(database, statement)).lost[kind], kind
-        besieged.promises.decisions.append(("t-1", "resolve", "a decision that was never written down"))
-        assert besieged.compare(database).lost["decisions"]
+            assert chaos.compare(without(database, statement)).lost[kind], kind
+        chaos.promises.decisions.append(("t-1", "resolve", "a decision that was never written down"))
+        assert chaos.compare(database).lost["decisions"]

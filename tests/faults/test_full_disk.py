@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain.refusals import Reason
-from tests.faults.chaos import siege
+from tests.faults.chaos import chaos_test
 from tests.faults.disks import Disk, LimitedFiles, SmallDisk, every_disk
 from tests.faults.program import until
 from tests.faults.promises import rows
@@ -80,30 +80,30 @@ async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on
 ) -> None:
     times = {"RAKUTEN_PERMIT_TTL_SECONDS": str(permit_seconds), "RAKUTEN_LEASE_TTL_SECONDS": "5"}
     with make_disk(tmp_path / "disk") as disk:
-        async with siege(tmp_path, 2, of_gateway=times, of_worker=of_worker(disk)) as besieged:
-            await besieged.freeze_worker_at(at, "t-1")
-            disk.fill(besieged.worker.pid)
-            besieged.worker.send(signal.SIGCONT)
+        async with chaos_test(tmp_path, 2, of_gateway=times, of_worker=of_worker(disk)) as chaos:
+            await chaos.freeze_worker_at(at, "t-1")
+            disk.fill(chaos.worker.pid)
+            chaos.worker.send(signal.SIGCONT)
             await until(
                 lambda: (
-                    "stale" in [row["status"] for row in rows(besieged.database, "SELECT status FROM tasks")]
-                    or besieged.ordered("t-1")
+                    "stale" in [row["status"] for row in rows(chaos.database, "SELECT status FROM tasks")]
+                    or chaos.ordered("t-1")
                 )
             )
-            ordered, clicks = len(besieged.ordered("t-1")), len(rows(besieged.journal, "SELECT * FROM clicks"))
+            ordered, clicks = len(chaos.ordered("t-1")), len(rows(chaos.journal, "SELECT * FROM clicks"))
             assert ordered <= clicks <= 1  # the journal keeps room of its own, so the record may fit
             if at is FailpointName.CLICK_RECORDED:
                 assert ordered == 1
             elif isinstance(disk, LimitedFiles):
                 assert clicks == 0
 
-            disk.make_room(besieged.worker.pid)
-            await besieged.until_ended("t-1")
-            await besieged.submit("t-2")
-            await besieged.until_ended("t-2")
-            kept = await besieged.judge_books()
-            assert not besieged.violations
-            assert besieged.worker.starts == 1
+            disk.make_room(chaos.worker.pid)
+            await chaos.until_ended("t-1")
+            await chaos.submit("t-2")
+            await chaos.until_ended("t-2")
+            kept = await chaos.judge_books()
+            assert not chaos.violations
+            assert chaos.worker.starts == 1
             if isinstance(disk, SmallDisk) and at is FailpointName.CLICK_RECORDED:
                 asked = kept.counted["decisions"] + kept.counted["wishes"]
                 assert asked == 0, "the room reserved before the click is enough for what comes after it"
@@ -115,14 +115,14 @@ async def test_a_worker_that_can_reserve_no_room_stops_before_the_click_and_says
     tmp_path: Path, make_disk: MakeDisk
 ) -> None:
     with make_disk(tmp_path / "disk") as disk:
-        async with siege(
+        async with chaos_test(
             tmp_path, of_gateway={"RAKUTEN_LEASE_TTL_SECONDS": "60"}, of_worker=of_worker(disk)
-        ) as besieged:
-            await besieged.freeze_worker_at(FailpointName.CONFIRMED, "t-1")
-            disk.fill(besieged.worker.pid, leave=4 * 1024 * 1024)
-            besieged.worker.send(signal.SIGCONT)
-            await until(lambda: rows(besieged.database, "SELECT * FROM tasks WHERE status = 'needs_human'"))
-            (told,) = rows(besieged.database, "SELECT detail FROM reports WHERE detail <> ''")
+        ) as chaos:
+            await chaos.freeze_worker_at(FailpointName.CONFIRMED, "t-1")
+            disk.fill(chaos.worker.pid, leave=4 * 1024 * 1024)
+            chaos.worker.send(signal.SIGCONT)
+            await until(lambda: rows(chaos.database, "SELECT * FROM tasks WHERE status = 'needs_human'"))
+            (told,) = rows(chaos.database, "SELECT detail FROM reports WHERE detail <> ''")
             assert "no disk space could be reserved" in told["detail"]
-            assert not besieged.ordered("t-1")
-            assert not rows(besieged.journal, "SELECT * FROM clicks")
+            assert not chaos.ordered("t-1")
+            assert not rows(chaos.journal, "SELECT * FROM clicks")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.chaos import LEASE_SECONDS, siege
+from tests.faults.chaos import LEASE_SECONDS, chaos_test
 from tests.faults.program import until
 from tests.faults.promises import rows
 from tests.faults.proxy import Mode
@@ -25,35 +25,35 @@ def happened(database: Path, task_id: str, kind: str) -> int:
 async def test_no_way_of_failing_makes_a_click_without_a_permit_nor_a_second_one(
     tmp_path: Path, at: FailpointName, orders: int
 ) -> None:
-    async with siege(tmp_path) as besieged:
+    async with chaos_test(tmp_path) as chaos:
         for number, mode in enumerate([mode for mode in Mode if mode is not Mode.PASS]):
             task_id = f"t-{number}"
-            await besieged.freeze_worker_at(at, task_id)
-            besieged.proxy.set(mode)
-            besieged.worker.send(signal.SIGCONT)
+            await chaos.freeze_worker_at(at, task_id)
+            chaos.proxy.set(mode)
+            chaos.worker.send(signal.SIGCONT)
             await asyncio.sleep(LEASE_SECONDS * 1.2)
-            assert len(besieged.ordered(task_id)) == orders, mode
-            besieged.proxy.set(Mode.PASS)
-            await besieged.until_ended(task_id)
-        await besieged.judge_books()
-        assert not besieged.violations
+            assert len(chaos.ordered(task_id)) == orders, mode
+            chaos.proxy.set(Mode.PASS)
+            await chaos.until_ended(task_id)
+        await chaos.judge_books()
+        assert not chaos.violations
 
 
 @pytest.mark.timeout(60)
 @pytest.mark.extended
 async def test_a_lost_answer_within_the_lease_needs_no_person(tmp_path: Path) -> None:
     long = {"RAKUTEN_LEASE_TTL_SECONDS": "60", "RAKUTEN_PERMIT_TTL_SECONDS": "30"}
-    async with siege(tmp_path, of_gateway=long) as besieged:
+    async with chaos_test(tmp_path, of_gateway=long) as chaos:
         for number, (at, event) in enumerate(((BEFORE_THE_PERMIT, "permit"), (AFTER_THE_CLICK, "report"))):
-            await besieged.freeze_worker_at(at, f"t-{number}")
-            before = happened(besieged.database, f"t-{number}", event)
-            besieged.proxy.set(Mode.DROP_ANSWERS)
-            besieged.worker.send(signal.SIGCONT)
-            await until(lambda: happened(besieged.database, f"t-{number}", event) > before)  # noqa: B023 -- awaited here
-            besieged.proxy.set(Mode.CUT)
-            besieged.proxy.set(Mode.PASS)
-            await besieged.until_ended(f"t-{number}")
-            assert len(besieged.ordered(f"t-{number}")) == 1
-        kept = await besieged.judge_books()
-        assert not besieged.violations
+            await chaos.freeze_worker_at(at, f"t-{number}")
+            before = happened(chaos.database, f"t-{number}", event)
+            chaos.proxy.set(Mode.DROP_ANSWERS)
+            chaos.worker.send(signal.SIGCONT)
+            await until(lambda: happened(chaos.database, f"t-{number}", event) > before)  # noqa: B023 -- awaited here
+            chaos.proxy.set(Mode.CUT)
+            chaos.proxy.set(Mode.PASS)
+            await chaos.until_ended(f"t-{number}")
+            assert len(chaos.ordered(f"t-{number}")) == 1
+        kept = await chaos.judge_books()
+        assert not chaos.violations
         assert kept.counted["decisions"] == kept.counted["wishes"] == 0

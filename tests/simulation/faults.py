@@ -106,7 +106,7 @@ class Faults:
         return [Blow(self._chance.choice(AT_FAILPOINTS), tuple(FailpointName), (seconds, seconds))]
 
     def strike(self, worker: WorkerMachine, name: str) -> None:
-        """What this worker meets at this checkpoint."""
+        """What this worker meets at this failpoint."""
         armed = self._armed.get(worker.name, [])
         if name == FailpointName.ACKNOWLEDGED:
             worker.shop_link.weather_of.clear()

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, each by its name: at a checkpoint of a worker, or at any time."""
+"""Everything that can go wrong, each by its name: at a failpoint of a worker, or at any time."""
 
 import asyncio
 import random
@@ -49,7 +49,7 @@ class Strikes:
         self.can_restore = True
         self._is_to_file_again = False
 
-    # At a checkpoint of a worker
+    # At a failpoint of a worker
 
     def at_crash(self, worker: WorkerMachine, blow: Blow) -> None:
         del blow

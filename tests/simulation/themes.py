@@ -9,7 +9,7 @@ from worker.failpoints import FailpointName as At
 
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """What strikes at a checkpoint of a worker: the name of a method of `Strikes`, for so many seconds where it lasts.
+    """What strikes at a failpoint of a worker: the name of a method of `Strikes`, for so many seconds where it lasts.
 
     One of `at` is chosen at each start of the worker. `again`: at every passing, not only at the first; `times`: so
     often at most in the whole run.

@@ -39,7 +39,7 @@ POLICY = Policy(
 MONITOR = MonitorPolicy(interval_seconds=25.0, days=30, payment_alert_seconds=3600.0)
 STOP_SECONDS = 7.0
 ASKING = "asking"
-"""As a checkpoint: the worker opens a stream for its next lease."""
+"""As a failpoint: the worker opens a stream for its next lease."""
 _CHECKPOINTS = frozenset(name.value for name in FailpointName)
 
 
@@ -220,7 +220,7 @@ class WorkerMachine:
             clock=clock,
             screenshots=NoScreenshots(),
             scraper=NoScraper(),
-            checkpoint=self._checkpoint,
+            failpoint=self._failpoint,
             on_event=self._on_event,
             policy=POLICY,
         )
@@ -245,13 +245,13 @@ class WorkerMachine:
         self._trace(self.name, "has stopped")
         process.power_off()
 
-    async def _checkpoint(self, name: FailpointName) -> None:
+    async def _failpoint(self, name: FailpointName) -> None:
         process = self.process
         assert process is not None
         self.at_failpoint(self, name)
         if process.frozen:
             await asyncio.sleep(0)
-        await process.point(f"checkpoint {name}")
+        await process.point(f"failpoint {name}")
 
     def _on_event(self, event: WorkerEvent) -> None:
         if event.name in _CHECKPOINTS:

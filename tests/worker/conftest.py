@@ -13,7 +13,7 @@ import pytest
 from tests.worker.running_shop import RunningShop, running_shop
 from tests.worker.scripted_gateway import ScriptedGateway, serving
 from tests.worker.virtual import LeapingClock, ManualClock
-from worker.failpoints import Checkpoint, no_failpoint
+from worker.failpoints import Failpoint, no_failpoint
 from worker.journal.journal import Journal
 from worker.journal.records import ReclaimRequest
 from worker.main import run_worker
@@ -54,7 +54,7 @@ class Bench:
         return json.dumps({"item_url": self.shop.item_url(code)} | fields)
 
     @asynccontextmanager
-    async def worker(self, checkpoint: Checkpoint = no_failpoint, **settings: Any) -> AsyncIterator[None]:
+    async def worker(self, failpoint: Failpoint = no_failpoint, **settings: Any) -> AsyncIterator[None]:
         """A running worker; stopped, and its end awaited, on the way out."""
         stop = asyncio.Event()
         wanted = make_settings(
@@ -68,7 +68,7 @@ class Bench:
             | self.settings
             | settings,
         )
-        running = asyncio.create_task(run_worker(wanted, stop=stop, clock=self.clock, checkpoint=checkpoint))
+        running = asyncio.create_task(run_worker(wanted, stop=stop, clock=self.clock, failpoint=failpoint))
         try:
             yield
         finally:

@@ -67,7 +67,7 @@ class Intake:
             _log.warning("a lease that was taken before is dropped", extra=fields)
             return None
         _log.info("lease taken", extra=fields)
-        await self._parts.checkpoint(FailpointName.LEASED)
+        await self._parts.failpoint(FailpointName.LEASED)
         guard = LeaseGuard(
             lease,
             self._parts.gateway,

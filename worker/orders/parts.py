@@ -6,7 +6,7 @@ from typing import Protocol
 
 from worker.clock import Clock
 from worker.evidence.store import DiskSpace, EvidenceStore
-from worker.failpoints import Checkpoint
+from worker.failpoints import Failpoint
 from worker.gateway.outbox import Outbox
 from worker.gateway.port import OrderLeases
 from worker.journal.journal import Journal
@@ -76,7 +76,7 @@ class Parts:
     clock: Clock
     screenshots: Screenshots
     scraper: Scraper
-    checkpoint: Checkpoint
+    failpoint: Failpoint
     on_event: OnEvent
     policy: Policy
 

@@ -132,7 +132,7 @@ class OrderRun:
     async def passed(self, name: FailpointName) -> None:
         """Pass a failpoint."""
         self.parts.on_event(WorkerEvent(name.value, self.task_id))
-        await self.parts.checkpoint(name)
+        await self.parts.failpoint(name)
 
     async def on_site(self, operation: Coroutine[Any, Any, T]) -> T:
         """Run one operation on the site that may be broken off; see LeaseGuard.hold for what it raises."""
