@@ -17,9 +17,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from gateway.domain.account_queries import QueryStatus
 from gateway.domain.callbacks import CallbackStatus
-from gateway.domain.health import ProblemKind
+from gateway.domain.health import Health, ProblemKind
 from gateway.domain.instant import MICROSECONDS, Instant
-from gateway.domain.models import AlertKind, Health
+from gateway.domain.models import AlertKind
 from gateway.domain.states import TaskStatus
 from gateway.store import counts, history, pauses, tasks
 from gateway.store import workers as worker_rows

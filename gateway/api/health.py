@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from gateway.domain.health import Problem, ProblemKind
+from gateway.domain.health import Health, Problem, ProblemKind
 from gateway.domain.instant import Instant
-from gateway.domain.models import Health, Policy
+from gateway.domain.models import Policy
 from gateway.operations.problems import health_with_problems
 from gateway.store.port import Store, StoreUnavailableError, Transaction
 

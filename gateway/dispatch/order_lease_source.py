@@ -5,7 +5,8 @@ from typing import TypeAlias
 
 from gateway.dispatch.dispatcher import Dispatcher
 from gateway.domain.instant import Instant
-from gateway.domain.models import Actor, Lease, LeaseRequest, Policy
+from gateway.domain.leases import Lease, LeaseRequest
+from gateway.domain.models import Actor, Policy
 from gateway.domain.refusals import Refusal
 from gateway.orders.lease import open_lease, take_next, undo_lease
 from gateway.orders.topics import QUEUE

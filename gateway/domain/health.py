@@ -1,7 +1,13 @@
-"""What can be wrong with a gateway that still answers (docs/runbook.md#a-part-that-does-not-work)."""
+"""How the gateway and its workers are, and what can be wrong with a gateway that still answers
+(docs/runbook.md#a-part-that-does-not-work).
+"""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
+
+from gateway.domain.models import TaskDetail
 
 
 class ProblemKind(StrEnum):
@@ -23,3 +29,55 @@ class Problem:
 
     kind: ProblemKind
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    """A worker and when it was last heard of."""
+
+    worker_id: str
+    last_seen_at: str
+    silent_for: timedelta
+    offline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A pause of dispatch; `site` None: all sites."""
+
+    site: str | None
+    paused_at: str
+    paused_by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTask:
+    """A task that has waited long."""
+
+    task_id: str
+    site: str
+    created_at: str
+    age: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the gateway and its workers are (docs/specification.md#health)."""
+
+    queued_count: int
+    queued_query_count: int
+    active_tasks: tuple[TaskDetail, ...]
+    workers: tuple[WorkerSeen, ...]
+    stale_queued_tasks: tuple[QueuedTask, ...]
+    pauses: tuple[Pause, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def degraded(self) -> bool:
+        """Tell whether anything is wrong, or waits for a person."""
+        return bool(self.problems)
+
+    def with_problems(self, problems: Iterable[Problem]) -> "Health":
+        """Return the same with these problems."""
+        return replace(self, problems=tuple(problems))

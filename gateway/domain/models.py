@@ -1,12 +1,10 @@
-"""What the use cases take and give: plain values, times as UTC text (see `gateway.domain.instant`)."""
+"""Tasks, and what the use cases know of them: plain values, times as UTC text (see `gateway.domain.instant`)."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from gateway.domain.health import Problem
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
 
 
@@ -15,21 +13,6 @@ class LeaseScope(StrEnum):
 
     GLOBAL = "global"
     SITE = "site"
-
-
-class Via(StrEnum):
-    """How a lease was taken. Over REST there is no permit, so it counts as "may have clicked" throughout."""
-
-    GRPC = "grpc"
-    REST = "rest"
-
-
-class Verdict(StrEnum):
-    """What a look at the site's order list told about a recovered task."""
-
-    NOT_ORDERED = "not_ordered"
-    ORDERED = "ordered"
-    UNKNOWN = "unknown"
 
 
 class AlertKind(StrEnum):
@@ -194,94 +177,6 @@ class TaskDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseRequest:
-    """A worker that asks for an order. `session_id` and `journal_id` are None over REST."""
-
-    worker_id: str
-    session_id: str | None
-    journal_id: str | None
-    sites: tuple[str, ...]
-    via: Via
-    identity: str
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseRecord:
-    """A lease as stored, with its permit and the look at the site that was last shown to get one.
-
-    `bound_to`: the named token that took it; None where the token has no name.
-    """
-
-    task_id: str
-    lease_number: int
-    token: str
-    worker_id: str
-    bound_to: str | None
-    session_id: str | None
-    journal_id: str | None
-    via: Via
-    started_us: int
-    acknowledged_at: str | None
-    ended_us: int | None
-    permitted_at: str | None
-    permit_expires_us: int | None
-    verification: "Verification | None"
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """Who told a worker to reclaim a task, and why; empty where it was not said."""
-
-    requested_by: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class OtherOrders:
-    """Order numbers told of other tasks of a site; `incomplete`: there may be orders of theirs that are not in it."""
-
-    site_order_ids: tuple[str, ...]
-    incomplete: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """What a worker gets when it takes a task."""
-
-    task_id: str
-    site: str
-    intent_json: str
-    lease_expires_at: str
-    lease_count: int
-    known_state: OrderState | None
-    token: str
-    task_created_at: str
-    traceparent: str
-    others: OtherOrders
-
-
-@dataclass(frozen=True, slots=True)
-class Renewed:
-    """What a renewal gives. `lease_age` is the lease's age by the service clock; `others` only where asked for."""
-
-    task_id: str
-    lease_expires_at: str
-    lease_count: int
-    lease_age: timedelta
-    others: OtherOrders | None
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Who claims to hold a lease. `token` is None only over REST without one."""
-
-    task_id: str
-    worker_id: str
-    token: str | None
-    identity: str
-
-
-@dataclass(frozen=True, slots=True)
 class NewReport:
     """A checked report. `sequence` is None over REST, `terminal_status` None where the state decides."""
 
@@ -304,84 +199,3 @@ class Reported:
     task_id: str
     status: TaskStatus
     recorded: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What a look at the site told; `begun_at` is the lease's age when it began."""
-
-    verdict: Verdict
-    window_fully_covered: bool
-    evidence_ref: str | None
-    begun_at: timedelta
-
-
-@dataclass(frozen=True, slots=True)
-class PermitRequest:
-    """A worker that asks for leave to click."""
-
-    holder: Holder
-    journal_id: str
-    attests_no_click_record: bool
-    verification: Verification | None
-
-
-@dataclass(frozen=True, slots=True)
-class Permit:
-    """Leave to click, good for `valid_for` from the moment the first request for it was sent."""
-
-    task_id: str
-    permitted_at: str
-    valid_for: timedelta
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSeen:
-    """A worker and when it was last heard of."""
-
-    worker_id: str
-    last_seen_at: str
-    silent_for: timedelta
-    offline: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """A pause of dispatch; `site` None: all sites."""
-
-    site: str | None
-    paused_at: str
-    paused_by: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedTask:
-    """A task that has waited long."""
-
-    task_id: str
-    site: str
-    created_at: str
-    age: timedelta
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """How the gateway and its workers are (docs/specification.md#health)."""
-
-    queued_count: int
-    queued_query_count: int
-    active_tasks: tuple[TaskDetail, ...]
-    workers: tuple[WorkerSeen, ...]
-    stale_queued_tasks: tuple[QueuedTask, ...]
-    pauses: tuple[Pause, ...]
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def degraded(self) -> bool:
-        """Tell whether anything is wrong, or waits for a person."""
-        return bool(self.problems)
-
-    def with_problems(self, problems: Iterable[Problem]) -> "Health":
-        """Return the same with these problems."""
-        return replace(self, problems=tuple(problems))

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from gateway.domain.models import AlertKind, Report, TaskDetail, Verification
+from gateway.domain.leases import Verification
+from gateway.domain.models import AlertKind, Report, TaskDetail
 from gateway.domain.states import OrderState, TaskStatus
 
 UNKNOWN_JOURNAL: Final = "(restored from a backup)"

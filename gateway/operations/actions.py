@@ -6,7 +6,8 @@ Each asks the transition table first. What it refuses goes into the history too,
 from datetime import timedelta
 
 from gateway.domain.instant import Instant
-from gateway.domain.models import Actor, LeaseRecord, Policy, Task, TaskDetail
+from gateway.domain.leases import LeaseRecord
+from gateway.domain.models import Actor, Policy, Task, TaskDetail
 from gateway.domain.operations import Resolution
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import NOTHING_PLACED, Placement, TaskStatus

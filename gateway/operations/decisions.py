@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gateway.domain.instant import Instant
-from gateway.domain.models import LeaseRecord, Policy, Report, Task, Via
+from gateway.domain.leases import LeaseRecord, Via
+from gateway.domain.models import Policy, Report, Task
 from gateway.domain.operations import UNKNOWN_JOURNAL, Decision, LateReport
 from gateway.domain.paging import Page, fill
 from gateway.domain.states import NOTHING_PLACED, Placement

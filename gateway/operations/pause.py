@@ -1,7 +1,8 @@
 """Pausing dispatch, and the workers heard of (docs/specification.md#pauses)."""
 
+from gateway.domain.health import Pause
 from gateway.domain.instant import Instant
-from gateway.domain.models import Actor, AlertKind, Pause
+from gateway.domain.models import Actor, AlertKind
 from gateway.domain.refusals import Reason, Refusal
 from gateway.orders.expire import expire_due
 from gateway.orders.history import record_general

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from gateway.domain.health import Problem, ProblemKind
+from gateway.domain.health import Health, Problem, ProblemKind
 from gateway.domain.instant import Instant, parse_utc
-from gateway.domain.models import Actor, Health, Policy
+from gateway.domain.models import Actor, Policy
 from gateway.domain.operations import BackupFacts
 from gateway.domain.states import TaskStatus
 from gateway.orders.history import record_general

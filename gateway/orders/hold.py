@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from gateway.domain.binding import may_hold
 from gateway.domain.instant import Instant, microseconds
-from gateway.domain.models import Actor, Holder, LeaseRecord, Policy, Renewed, Task, Via
+from gateway.domain.leases import Holder, LeaseRecord, Renewed, Via
+from gateway.domain.models import Actor, Policy, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE
 from gateway.domain.transitions import Event, allowed

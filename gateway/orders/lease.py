@@ -5,17 +5,8 @@ from typing import Any, Final
 
 from gateway.domain.binding import may_hold
 from gateway.domain.instant import Instant, microseconds
-from gateway.domain.models import (
-    Actor,
-    Command,
-    Lease,
-    LeaseRecord,
-    LeaseRequest,
-    LeaseScope,
-    Policy,
-    Task,
-    Via,
-)
+from gateway.domain.leases import Command, Lease, LeaseRecord, LeaseRequest, Via
+from gateway.domain.models import Actor, LeaseScope, Policy, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event, check

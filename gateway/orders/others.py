@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Final
 
 from gateway.domain.instant import parse_utc, utc_text
-from gateway.domain.models import OtherOrders, Task
+from gateway.domain.leases import OtherOrders
+from gateway.domain.models import Task
 from gateway.store import order_numbers, restores
 from gateway.store.port import ReadTransaction
 

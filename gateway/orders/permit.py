@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from gateway.domain.instant import Instant, microseconds
-from gateway.domain.models import Actor, LeaseRecord, Permit, PermitRequest, Policy, Task, Verdict, Verification
+from gateway.domain.leases import LeaseRecord, Permit, PermitRequest, Verdict, Verification
+from gateway.domain.models import Actor, Policy, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.transitions import allowed
 from gateway.orders.history import record, record_refusal

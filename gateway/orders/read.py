@@ -3,8 +3,9 @@
 from datetime import timedelta
 from typing import Final
 
+from gateway.domain.health import Health, QueuedTask, WorkerSeen
 from gateway.domain.instant import Instant, microseconds, parse_utc
-from gateway.domain.models import Health, Policy, QueuedTask, TaskDetail, WorkerSeen
+from gateway.domain.models import Policy, TaskDetail
 from gateway.domain.paging import Page, Slice, fill, in_batches
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import TaskStatus

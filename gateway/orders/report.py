@@ -4,7 +4,8 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from gateway.domain.instant import Instant
-from gateway.domain.models import Actor, AlertKind, Holder, LeaseRecord, NewReport, Reported, Task
+from gateway.domain.leases import Holder, LeaseRecord
+from gateway.domain.models import Actor, AlertKind, NewReport, Reported, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE, ENDED, NOTHING_PLACED, OrderState, TaskStatus
 from gateway.domain.transitions import Event, allowed

@@ -6,7 +6,8 @@ The rule: docs/specification.md#settle-time.
 from collections.abc import Sequence
 
 from gateway.domain.instant import microseconds
-from gateway.domain.models import LeaseRecord, Policy, Via
+from gateway.domain.leases import LeaseRecord, Via
+from gateway.domain.models import Policy
 
 
 def may_have_clicked(lease: LeaseRecord) -> bool:

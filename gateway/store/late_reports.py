@@ -6,7 +6,8 @@ from typing import Final
 
 from gateway.domain.instant import Instant
 from gateway.domain.json_writing import dump
-from gateway.domain.models import Holder, NewReport, Report, Task
+from gateway.domain.leases import Holder
+from gateway.domain.models import NewReport, Report, Task
 from gateway.domain.operations import LateReport
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 from gateway.domain.binding import binding_of
 from gateway.domain.instant import Instant, microseconds
-from gateway.domain.models import LeaseRecord, LeaseRequest, Task, Verdict, Verification, Via
+from gateway.domain.leases import LeaseRecord, LeaseRequest, Verdict, Verification, Via
+from gateway.domain.models import Task
 from gateway.domain.operations import UNKNOWN_JOURNAL, UNKNOWN_WORKER
 from gateway.store.port import ReadTransaction, Row, Transaction
 

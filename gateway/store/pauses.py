@@ -1,7 +1,8 @@
 """Where dispatch is paused; in the table the empty site stands for all sites."""
 
+from gateway.domain.health import Pause
 from gateway.domain.instant import Instant
-from gateway.domain.models import Actor, Pause
+from gateway.domain.models import Actor
 from gateway.store.port import ReadTransaction, Transaction
 
 

@@ -4,8 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from gateway.domain.health import ProblemKind
-from gateway.domain.models import Health
+from gateway.domain.health import Health, ProblemKind
 
 _TOLD_BY_ALERTS: Final = frozenset(
     {

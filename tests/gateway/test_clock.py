@@ -10,7 +10,8 @@ import pytest
 
 from gateway.clock import system_time
 from gateway.domain.instant import parse_utc
-from gateway.domain.models import LeaseScope, Permit, Renewed
+from gateway.domain.leases import Permit, Renewed
+from gateway.domain.models import LeaseScope
 from gateway.domain.refusals import Reason
 from gateway.domain.states import TaskStatus
 from tests.gateway.support.book import POLICY, Book, reason

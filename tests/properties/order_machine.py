@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gateway.domain.models import Verdict
+from gateway.domain.leases import Verdict
 from gateway.domain.states import OrderState, TaskStatus
 from tests.gateway.support.manual_time import TICK, ManualTime
 from tests.properties.order_model import ENDED, Held, Order, OrderModel

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.domain.models import AlertKind, Verdict
+from gateway.domain.leases import Verdict
+from gateway.domain.models import AlertKind
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, Placement, TaskStatus
 from tests.properties.order_terms import (

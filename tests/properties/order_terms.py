@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gateway.domain.models import Verdict
+from gateway.domain.leases import Verdict
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, Placement, TaskStatus
 from tests.gateway.support.book import POLICY

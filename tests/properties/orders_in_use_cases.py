@@ -6,24 +6,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from gateway.domain.models import (
-    Actor,
-    Lease,
-    LeaseRequest,
-    LeaseScope,
-    NewReport,
-    Permit,
-    PermitRequest,
-    Policy,
-    Renewed,
-    Reported,
-    Submission,
-    Submitted,
-    TaskDetail,
-    Verification,
-    Via,
-)
-from gateway.domain.models import Holder as Claim
+from gateway.domain.leases import Holder as Claim
+from gateway.domain.leases import Lease, LeaseRequest, Permit, PermitRequest, Renewed, Verification, Via
+from gateway.domain.models import Actor, LeaseScope, NewReport, Policy, Reported, Submission, Submitted, TaskDetail
 from gateway.domain.operations import Resolution
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState, TaskStatus

@@ -5,7 +5,8 @@ from collections.abc import Coroutine
 from typing import Any
 
 from gateway.dispatch.order_lease_source import OrderDispatcher
-from gateway.domain.models import Holder, Lease, LeaseRequest, NewReport, Via
+from gateway.domain.leases import Holder, Lease, LeaseRequest, Via
+from gateway.domain.models import NewReport
 from gateway.domain.states import OrderState
 from gateway.orders.report import report
 from tests.simulation.loop import Process

@@ -13,21 +13,20 @@ from gateway.api.codec.orders import order_state, order_state_to, task_status
 from gateway.api.codec.primitives import datetime_of, duration, timedelta_of, timestamp
 from gateway.domain import fields
 from gateway.domain.instant import utc_text
-from gateway.domain.models import (
+from gateway.domain.leases import (
     Command,
     Holder,
     Lease,
     LeaseRequest,
-    NewReport,
     OtherOrders,
     Permit,
     PermitRequest,
-    Policy,
     Renewed,
     Verdict,
     Verification,
     Via,
 )
+from gateway.domain.models import NewReport, Policy
 from gateway.domain.refusals import invalid
 from gateway.domain.states import ENDED, OrderState
 

@@ -13,8 +13,9 @@ from gateway.api.codec.leases import verification_message
 from gateway.api.codec.orders import order_state, report_message, task_message, task_status
 from gateway.api.codec.primitives import datetime_of, duration, timestamp
 from gateway.domain import fields
+from gateway.domain.health import Health, Pause, QueuedTask, WorkerSeen
 from gateway.domain.instant import utc_text
-from gateway.domain.models import AlertKind, Health, Pause, QueuedTask, WorkerSeen
+from gateway.domain.models import AlertKind
 from gateway.domain.operations import Alert, BackupFacts, Decision, HistoryEvent, HistoryFilter, LateReport, Resolution
 from gateway.domain.refusals import invalid
 from gateway.domain.states import TaskStatus

@@ -2,8 +2,10 @@
 
 from typing import Any, Final
 
+from gateway.domain.health import Health, Pause
 from gateway.domain.json_writing import JsonText
-from gateway.domain.models import Health, Lease, OtherOrders, Pause, Renewed, Reported, Submitted
+from gateway.domain.leases import Lease, OtherOrders, Renewed
+from gateway.domain.models import Reported, Submitted
 from gateway.task_document import task_document
 
 _FIELDS_HERE: Final = {"intent_json": "intent"}

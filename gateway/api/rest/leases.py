@@ -16,7 +16,8 @@ from gateway.api.rest.parameters import DEFAULT_WAIT, MaybeWorkerId, TaskIdInPat
 from gateway.api.rest.route import FacadeRoute, call_of
 from gateway.dispatch.order_lease_source import OrderDispatcher
 from gateway.domain import fields
-from gateway.domain.models import Holder, LeaseRequest, NewReport, Policy, Via
+from gateway.domain.leases import Holder, LeaseRequest, Via
+from gateway.domain.models import NewReport, Policy
 from gateway.domain.refusals import invalid
 from gateway.domain.states import ENDED, OrderState, TaskStatus
 from gateway.orders.hold import renew

@@ -14,7 +14,8 @@ from gateway.api.codec.primitives import make_page_token, page_position, page_to
 from gateway.api.health import HealthCheck
 from gateway.api.services.callbacks import CallbackOperations
 from gateway.domain import fields
-from gateway.domain.models import Actor, Pause, Policy
+from gateway.domain.health import Pause
+from gateway.domain.models import Actor, Policy
 from gateway.domain.operations import BackupFacts
 from gateway.domain.refusals import Refusal
 from gateway.operations.actions import expire_now, requeue, resolve, withdraw

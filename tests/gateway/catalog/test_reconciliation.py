@@ -18,7 +18,7 @@ from gateway.catalog.rounds import MAX_PAGES, Rounds
 from gateway.domain.account_queries import QueryLease, QueryLeaseRequest, QueryOutcome, QueryStatus, QuerySubmitted
 from gateway.domain.catalog import CatalogOrder, CatalogPolicy
 from gateway.domain.instant import utc_text
-from gateway.domain.models import Lease
+from gateway.domain.leases import Lease
 from gateway.domain.states import OrderState
 from tests.gateway.account_queries.test_rules import POLICY as QUERY_POLICY
 from tests.gateway.account_queries.test_rules import submit

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.dispatch.stream import HEARTBEAT_SECONDS, Heartbeat
-from gateway.domain.models import Lease, LeaseRequest
+from gateway.domain.leases import Lease, LeaseRequest
 from gateway.domain.refusals import Reason, RefusedError
 from gateway.domain.states import TaskStatus
 from tests.gateway.support.core import Core, running_core, task_count

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from gateway.domain.models import Actor, AlertKind, Via
+from gateway.domain.leases import Via
+from gateway.domain.models import Actor, AlertKind
 from gateway.domain.operations import Alert, Decision, HistoryEvent, HistoryFilter, Resolution
 from gateway.domain.paging import Page
 from gateway.domain.states import OrderState, TaskStatus

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.models import Lease, OtherOrders, TaskDetail
+from gateway.domain.leases import Lease, OtherOrders
+from gateway.domain.models import TaskDetail
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, allowed, allows

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from gateway.domain.models import Permit, Verdict
+from gateway.domain.leases import Permit, Verdict
 from gateway.domain.states import OrderState, Placement, TaskStatus
 from gateway.operations.decisions import list_decisions
 from tests.gateway.operations.person import Person, bring

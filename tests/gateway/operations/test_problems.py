@@ -9,8 +9,8 @@ import pytest
 
 from gateway.callbacks.outbox import delivered as callback_delivered
 from gateway.callbacks.outbox import reschedule
-from gateway.domain.health import Problem, ProblemKind
-from gateway.domain.models import Actor, AlertKind, Health, Submission
+from gateway.domain.health import Health, Problem, ProblemKind
+from gateway.domain.models import Actor, AlertKind, Submission
 from gateway.domain.operations import BackupFacts
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.operations.alert_outbox import delivered, failed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain.models import Lease, Via
+from gateway.domain.leases import Lease, Via
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, Placement, TaskStatus
 from gateway.restore import Restored, restore

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from gateway.domain.models import Lease, Reported
+from gateway.domain.leases import Lease
+from gateway.domain.models import Reported
 from gateway.domain.states import TaskStatus
 from tests.gateway.support.book import Book
 

@@ -18,7 +18,8 @@ from gateway.domain.account_queries import (
     QueryStatus,
     QuerySubmission,
 )
-from gateway.domain.models import Lease, Permit, Renewed, Reported
+from gateway.domain.leases import Lease, Permit, Renewed
+from gateway.domain.models import Reported
 from gateway.domain.refusals import Reason
 from tests.gateway.account_queries.test_rules import POLICY as QUERY_POLICY
 from tests.gateway.support.book import Book, reason

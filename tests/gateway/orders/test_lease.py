@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain.models import Command, Lease, LeaseScope, Renewed
+from gateway.domain.leases import Command, Lease, Renewed
+from gateway.domain.models import LeaseScope
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.orders.expire import expire

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.models import Actor, Lease, OtherOrders, Renewed
+from gateway.domain.leases import Lease, OtherOrders, Renewed
+from gateway.domain.models import Actor
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
 from gateway.operations.restore import mark_restored
 from gateway.orders.expire import expire_due

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from gateway.domain.models import Lease, Permit, Verdict, Verification
+from gateway.domain.leases import Lease, Permit, Verdict, Verification
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, Placement, TaskStatus
 from gateway.orders.expire import expire_due

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.models import Actor, Holder, Lease, NewReport, OtherOrders, TaskDetail
+from gateway.domain.leases import Holder, Lease, OtherOrders
+from gateway.domain.models import Actor, NewReport, TaskDetail
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import ACTIVE, ENDED, OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, allowed, allows

@@ -10,25 +10,18 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from gateway.clock import load_clock
 from gateway.domain.instant import Instant
-from gateway.domain.models import (
-    Actor,
+from gateway.domain.leases import (
     Holder,
     Lease,
     LeaseRequest,
-    LeaseScope,
-    NewReport,
     Permit,
     PermitRequest,
-    Policy,
     Renewed,
-    Reported,
-    Submission,
-    Submitted,
-    Task,
     Verdict,
     Verification,
     Via,
 )
+from gateway.domain.models import Actor, LeaseScope, NewReport, Policy, Reported, Submission, Submitted, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.orders.hold import renew

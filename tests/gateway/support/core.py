@@ -12,7 +12,8 @@ from gateway.clock import load_clock
 from gateway.composition import Gateway, Ids, build_gateway
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.order_lease_source import OrderDispatcher
-from gateway.domain.models import Actor, Lease, LeaseRequest, Policy, Submission, Submitted, Task, Via
+from gateway.domain.leases import Lease, LeaseRequest, Via
+from gateway.domain.models import Actor, Policy, Submission, Submitted, Task
 from gateway.orders.submit import submit
 from gateway.store import tasks
 from gateway.store.sqlite.engine import SqliteStore, open_database

@@ -21,7 +21,8 @@ import gateway.orders.task_alerts
 import gateway.orders.transition
 import gateway.restore
 import gateway.store.sqlite.writer
-from gateway.domain.models import GATEWAY, AlertKind, Via
+from gateway.domain.leases import Via
+from gateway.domain.models import GATEWAY, AlertKind
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event

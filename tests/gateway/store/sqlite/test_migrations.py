@@ -7,7 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from gateway.domain.models import AlertKind, Verdict
+from gateway.domain.leases import Verdict
+from gateway.domain.models import AlertKind
 from gateway.domain.states import OrderState
 from gateway.operations.decisions import list_decisions
 from gateway.orders.others import other_orders
