@@ -41,7 +41,7 @@ WHERE alert_deliveries.logged = 0 ORDER BY delivery_id LIMIT :count;
 -- name: alert_delivery_first
 SELECT alert_deliveries.*, alerts.kind, alerts.subject, alerts.message, alerts.raised_at, alerts.cleared_at
 FROM alert_deliveries JOIN alerts USING (alert_id)
-ORDER BY instr(:first_kinds, ',' || alerts.kind || ',') = 0, delivery_id LIMIT 1;
+ORDER BY replace(:first_kinds, ',' || alerts.kind || ',', '') = :first_kinds, delivery_id LIMIT 1;
 
 -- name: alert_delivery_most_tried
 SELECT alert_deliveries.*, alerts.kind, alerts.subject, alerts.message, alerts.raised_at, alerts.cleared_at

@@ -30,7 +30,7 @@ ORDER BY callbacks.due_us, callbacks.row LIMIT 1;
 -- name: callbacks_failing_count
 SELECT count(*) AS count FROM (
     SELECT 1 FROM callbacks WHERE status = 'pending' AND attempts >= :attempts LIMIT :count
-);
+) AS failing;
 
 -- name: callback_delivered
 UPDATE callbacks

@@ -24,9 +24,10 @@ INSERT INTO catalog_orders (site, order_number, shop_id, shop_name, order_date, 
 VALUES (:site, :order_number, :shop_id, :shop_name, :order_date, :at, :at,
     (SELECT coalesce(max(seen), 0) + 1 FROM catalog_orders))
 ON CONFLICT (site, order_number) DO UPDATE
-SET shop_id = CASE WHEN excluded.shop_id = '' THEN shop_id ELSE excluded.shop_id END,
-    shop_name = CASE WHEN excluded.shop_name = '' THEN shop_name ELSE excluded.shop_name END,
-    order_date = coalesce(excluded.order_date, order_date), last_seen_at = excluded.last_seen_at, seen = excluded.seen;
+SET shop_id = CASE WHEN excluded.shop_id = '' THEN catalog_orders.shop_id ELSE excluded.shop_id END,
+    shop_name = CASE WHEN excluded.shop_name = '' THEN catalog_orders.shop_name ELSE excluded.shop_name END,
+    order_date = coalesce(excluded.order_date, catalog_orders.order_date), last_seen_at = excluded.last_seen_at,
+    seen = excluded.seen;
 
 -- name: catalog_order_asked
 UPDATE catalog_orders SET detail_asked_us = :elapsed_us WHERE site = :site AND order_number = :order_number;
@@ -44,7 +45,7 @@ WHERE site = :site AND (order_state IS NULL OR order_state NOT IN ('delivered', 
         WHERE catalog_queries.site = seen.site AND catalog_queries.order_number = seen.order_number
             AND account_queries.status IN ('queued', 'leased')
     )
-ORDER BY detail_asked_us, row LIMIT :count;
+ORDER BY detail_asked_us NULLS FIRST, row LIMIT :count;
 
 -- name: catalog_latest
 SELECT * FROM catalog_orders WHERE seen < :below ORDER BY seen DESC LIMIT :count OFFSET :skip;
@@ -53,7 +54,7 @@ SELECT * FROM catalog_orders WHERE seen < :below ORDER BY seen DESC LIMIT :count
 SELECT * FROM catalog_orders WHERE site = :site AND seen < :below ORDER BY seen DESC LIMIT :count OFFSET :skip;
 
 -- name: catalog_count
-SELECT count(*) AS count FROM catalog_orders WHERE :site IS NULL OR site = :site;
+SELECT count(*) AS count FROM catalog_orders WHERE CAST(:site AS text) IS NULL OR site = :site;
 
 -- name: catalog_unknown_add
 INSERT INTO catalog_discrepancies (kind, site, order_number, task_id, task_state, site_state, found_at)
@@ -85,7 +86,7 @@ FROM order_numbers AS told
 CROSS JOIN tasks
 LEFT JOIN catalog_orders AS seen ON seen.site = told.site AND seen.order_number = told.site_order_id
 WHERE tasks.task_id = told.task_id AND told.site = :site AND told.told_at BETWEEN :since AND :until
-    AND tasks.created_at >= :since AND tasks.latest_state IS NOT 'cancelled'
+    AND tasks.created_at >= :since AND (tasks.latest_state IS NULL OR tasks.latest_state <> 'cancelled')
     AND (seen.row IS NULL OR seen.last_seen_at < :at)
 ON CONFLICT (kind, site, order_number, task_id) DO NOTHING;
 
@@ -115,9 +116,9 @@ END;
 
 -- name: catalog_discrepancies_newest
 SELECT * FROM catalog_discrepancies
-WHERE (:kind IS NULL OR kind = :kind) AND (:site IS NULL OR site = :site) AND row < :below
+WHERE (CAST(:kind AS text) IS NULL OR kind = :kind) AND (CAST(:site AS text) IS NULL OR site = :site) AND row < :below
 ORDER BY row DESC LIMIT :count OFFSET :skip;
 
 -- name: catalog_discrepancies_count
 SELECT count(*) AS count FROM catalog_discrepancies
-WHERE (:kind IS NULL OR kind = :kind) AND (:site IS NULL OR site = :site);
+WHERE (CAST(:kind AS text) IS NULL OR kind = :kind) AND (CAST(:site AS text) IS NULL OR site = :site);

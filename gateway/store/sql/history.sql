@@ -17,17 +17,17 @@ SELECT sequence, occurred_at FROM events ORDER BY sequence DESC LIMIT 1;
 -- The inner query keeps the planner on the sequence; for DISTINCT alone it would read the whole index by subject.
 SELECT DISTINCT subject FROM (
     SELECT subject FROM events WHERE sequence > :sequence AND subject <> '' ORDER BY sequence LIMIT 10000
-);
+) AS latest;
 
 -- name: events_newest
 SELECT * FROM events
-WHERE sequence < :below AND sequence >= :first AND (:kinds = '' OR instr(:kinds, ',' || kind || ',') > 0)
+WHERE sequence < :below AND sequence >= :first AND (:kinds = '' OR replace(:kinds, ',' || kind || ',', '') <> :kinds)
 ORDER BY sequence DESC LIMIT :count;
 
 -- name: events_newest_of_subject
 SELECT * FROM events
 WHERE subject = :subject AND sequence < :below AND sequence >= :first
-    AND (:kinds = '' OR instr(:kinds, ',' || kind || ',') > 0)
+    AND (:kinds = '' OR replace(:kinds, ',' || kind || ',', '') <> :kinds)
 ORDER BY sequence DESC LIMIT :count;
 
 -- name: event_from

@@ -7,7 +7,9 @@ VALUES (:task_id, :lease_number, :token, :worker_id, :session_id, :journal_id, :
 SELECT * FROM leases WHERE task_id = :task_id AND lease_number = :lease_number;
 
 -- name: leases_open_latest
-SELECT coalesce(max(max(leases.started_us, coalesce(leases.permit_expires_us, 0))), 0) AS latest_us
+SELECT coalesce(max(CASE
+    WHEN leases.permit_expires_us > leases.started_us THEN leases.permit_expires_us ELSE leases.started_us
+END), 0) AS latest_us
 FROM tasks JOIN leases ON leases.task_id = tasks.task_id AND leases.lease_number = tasks.lease_count
 WHERE tasks.slot IS NOT NULL;
 

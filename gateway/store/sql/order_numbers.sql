@@ -1,7 +1,8 @@
 -- name: order_number_add
 INSERT INTO order_numbers (site, site_order_id, task_id, told_at, stated)
 VALUES (:site, :site_order_id, :task_id, :at, :stated)
-ON CONFLICT (site, site_order_id, task_id) DO UPDATE SET stated = min(stated, excluded.stated);
+ON CONFLICT (site, site_order_id, task_id) DO UPDATE
+SET stated = CASE WHEN excluded.stated = 0 THEN 0 ELSE order_numbers.stated END;
 
 -- name: order_numbers_of_task
 SELECT site_order_id, stated FROM order_numbers WHERE task_id = :task_id ORDER BY told_at, site_order_id;
@@ -24,7 +25,9 @@ WHERE site = :site AND task_id <> :task_id AND updated_at >= :since
 LIMIT 1;
 
 -- name: task_count_numbers
-UPDATE tasks SET number_known = EXISTS (SELECT 1 FROM order_numbers WHERE order_numbers.task_id = tasks.task_id)
+UPDATE tasks SET number_known = CASE
+    WHEN EXISTS (SELECT 1 FROM order_numbers WHERE order_numbers.task_id = tasks.task_id) THEN 1 ELSE 0
+END
 WHERE task_id = :task_id;
 
 -- name: statement_number_take_back

@@ -83,8 +83,8 @@ SELECT * FROM account_queries
 WHERE status = :status AND kind = :kind AND row < :below ORDER BY row DESC LIMIT :count OFFSET :skip;
 
 -- name: queries_count
-SELECT coalesce(sum(count), 0) AS count FROM query_counts
-WHERE (:status IS NULL OR status = :status) AND (:kind IS NULL OR kind = :kind);
+SELECT CAST(coalesce(sum(count), 0) AS bigint) AS count FROM query_counts
+WHERE (CAST(:status AS text) IS NULL OR status = :status) AND (CAST(:kind AS text) IS NULL OR kind = :kind);
 
 -- name: queries_queued_count
 SELECT count FROM query_counts WHERE status = 'queued';

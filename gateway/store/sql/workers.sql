@@ -6,7 +6,7 @@ ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last
 INSERT INTO workers (worker_id, last_seen_at, last_seen_us, introduced_by)
 VALUES (:worker_id, :at, :elapsed_us, :identity)
 ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_seen_us = excluded.last_seen_us,
-    introduced_by = iif(introduced_by = '', excluded.introduced_by, introduced_by);
+    introduced_by = CASE WHEN workers.introduced_by = '' THEN excluded.introduced_by ELSE workers.introduced_by END;
 
 -- name: worker_get
 SELECT * FROM workers WHERE worker_id = :worker_id;
