@@ -7,7 +7,7 @@
 """
 
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from worker.evidence.store import Step
 from worker.journal.carryable import carryable_number
@@ -15,18 +15,16 @@ from worker.orders.ends import End, needs_human
 from worker.orders.intent import Intent
 from worker.orders.run import OrderRun
 from worker.orders.state import OrderState
-from worker.orders.verification import keep_list, look
+from worker.orders.verification import LOOK_BACK, keep_list, look
 from worker.sites.port import ItemUnavailableError, LoggedOutError, SiteError
 
 _log = logging.getLogger(__name__)
 
-# The site's clock and ours may differ: an order dated a little before our click may still be the one.
-CLOCK_TOLERANCE = timedelta(hours=1)
-
 
 async def look_for_order(run: OrderRun, intent: Intent, error: Exception, clicked_at: datetime) -> End:
-    """Look until the site shows the order or must have shown it. Raises LeaseLostError, WorkerStoppingError and
-    LocalDiskError.
+    """Look until the site shows the order or must have shown it: the list from a day before the click.
+
+    Raises LeaseLostError, WorkerStoppingError and LocalDiskError.
     """
     _log.warning("the click brought no order number: %r", error, extra={"task_id": run.task_id})
     if isinstance(error, SiteError) and error.page is not None:
@@ -36,7 +34,7 @@ async def look_for_order(run: OrderRun, intent: Intent, error: Exception, clicke
     patience = 0 if isinstance(error, ItemUnavailableError | LoggedOutError) else policy.lost_answer_look_seconds
     give_up_at = run.parts.clock.elapsed() + patience
     while True:
-        judgement, listed = await look(run, intent, clicked_at - CLOCK_TOLERANCE)
+        judgement, listed = await look(run, intent, clicked_at - LOOK_BACK)
         if judgement.order_number is not None or run.parts.clock.elapsed() >= give_up_at:
             break
         async with run.account.given_up():

@@ -46,6 +46,7 @@ from worker.sites.port import Item, OrderList
 _log = logging.getLogger(__name__)
 
 LOOK_BACK = timedelta(days=1)
+"""The site dates its orders by its own clock: this is how far ours may be ahead of it."""
 Verdict = pb.Verification.Verdict
 
 

@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1 import orders_pb2
 
 from tests.worker.conftest import Bench
-from tests.worker.virtual import CountedEntropy, ManualClock
+from tests.worker.virtual import CountedEntropy, LeapingClock, ManualClock
 from worker.failpoints import FailpointName
 from worker.gateway.wire import leased_task
 from worker.journal.claims import Claims
@@ -121,6 +122,21 @@ async def test_a_lost_answer_is_looked_for_until_the_site_shows_the_order(bench:
     assert (end.terminal_status, end.state) == (NEEDS_HUMAN, ORDERED)
     assert [end.site_order_id] == (await bench.shop.control.counters())["order_numbers"]
     assert shop.requests["order_list"] > 1
+
+
+class ClockAhead(LeapingClock):
+    """The wall clock of a worker that is 23 hours ahead of the shop's."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=23)
+
+
+async def test_a_lost_answer_is_found_by_a_worker_whose_clock_is_ahead(bench: Bench) -> None:
+    bench.clock = ClockAhead()
+    await bench.shop.control.arm("reset", "submit", after=True)
+    end = await bench.execute()
+    assert (end.terminal_status, end.state) == (NEEDS_HUMAN, ORDERED)
+    assert [end.site_order_id] == (await bench.shop.control.counters())["order_numbers"]
 
 
 async def test_a_clear_refusal_is_looked_at_once(bench: Bench) -> None:
