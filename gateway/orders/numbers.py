@@ -31,12 +31,9 @@ def note_number(tx: Transaction, now: Instant, task: Task, number: str | None, *
         )  # fmt: skip
 
 
-def take_back_number(tx: Transaction, now: Instant, task: Task, number: str) -> int:
-    """Forget an order number that a person had stated and nobody else told, and what it was in conflict with.
-
-    Return in how many of the task's reports it stood.
-    """
+def take_back_number(tx: Transaction, now: Instant, task: Task, number: str) -> None:
+    """Forget an order number that a person had stated and nobody else told, and what it was in conflict with."""
     order_numbers.take_back(tx, task, number)
     if len(order_numbers.other_tasks_with(tx, task, number)) == 1:
         alerts.clear(tx, now, AlertKind.SITE_ORDER_ID_CONFLICT, OrderNumber(task.site, number))
-    return reports.clear_number(tx, task.task_id, number)
+    reports.clear_number(tx, task.task_id, number)

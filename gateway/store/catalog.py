@@ -104,24 +104,24 @@ def note_unknown(tx: Transaction, now: Instant, site: str, order_number: str) ->
     return tx.change("catalog_unknown_add", site=site, order_number=order_number, at=now.utc) > 0
 
 
-def note_moved_on(tx: Transaction, now: Instant, site: str, order_number: str) -> int:
-    """Note a discrepancy for each task whose order the site shows in a later state; return how many there are."""
-    return tx.change("catalog_moved_on_add", site=site, order_number=order_number, at=now.utc)
+def note_moved_on(tx: Transaction, now: Instant, site: str, order_number: str) -> None:
+    """Note a discrepancy for each task whose order the site shows in a later state."""
+    tx.change("catalog_moved_on_add", site=site, order_number=order_number, at=now.utc)
 
 
-def note_missing(tx: Transaction, now: Instant, site: str, *, since: str, until: str) -> int:
-    """Note a discrepancy for each task whose order a complete list from `since` did not show; return how many are new.
+def note_missing(tx: Transaction, now: Instant, site: str, *, since: str, until: str) -> None:
+    """Note a discrepancy for each task whose order a complete list from `since` did not show.
 
     Only orders that the list must have shown count: their task was filed after `since`, and their number was reported
     by `until`, both UTC texts. A task that reports itself that its order was cancelled is left out: such an order may
     well be off the list.
     """
-    return tx.change("catalog_missing_add", site=site, since=since, until=until, at=now.utc)
+    tx.change("catalog_missing_add", site=site, since=since, until=until, at=now.utc)
 
 
-def drop_settled(tx: Transaction) -> int:
-    """Delete the discrepancies that hold no longer; return how many."""
-    return tx.change("catalog_settled_drop")
+def drop_settled(tx: Transaction) -> None:
+    """Delete the discrepancies that hold no longer, however many there are."""
+    tx.change("catalog_settled_drop")
 
 
 def newest_discrepancies(

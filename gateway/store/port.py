@@ -53,7 +53,7 @@ class Transaction(ReadTransaction, Protocol):
         ...
 
     def change(self, name: str, /, **parameters: Value) -> int:
-        """Run a named statement and return how many rows it changed, for callers that decide by it."""
+        """Run a named statement and return how many rows it changed, for callers that decide by it or take any."""
         ...
 
     def notify(self, topic: str) -> None:

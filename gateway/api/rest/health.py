@@ -5,9 +5,11 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from gateway.api.health import HealthCheck
-from gateway.api.rest import convert, models
+from gateway.api.rest import convert
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import failure, success
+from gateway.api.rest.health_models import Health
+from gateway.api.rest.models import Envelope, Failure
 from gateway.api.rest.route import FacadeRoute
 from gateway.domain.refusals import Reason, Refusal, RefusedError
 
@@ -15,8 +17,8 @@ from gateway.domain.refusals import Reason, Refusal, RefusedError
 def health_routes(check: HealthCheck) -> APIRouter:
     """Make the routes."""
     router = APIRouter(route_class=FacadeRoute, tags=["health"])
-    open_answers: dict[int | str, dict[str, Any]] = {200: {"model": models.Envelope[None], "description": "Yes."}}
-    not_ready: dict[int | str, dict[str, Any]] = {503: {"model": models.Failure, "description": "No."}}
+    open_answers: dict[int | str, dict[str, Any]] = {200: {"model": Envelope[None], "description": "Yes."}}
+    not_ready: dict[int | str, dict[str, Any]] = {503: {"model": Failure, "description": "No."}}
 
     @router.get("/livez", summary="Is it alive?", responses=open_answers)
     async def livez() -> Response:
@@ -33,7 +35,7 @@ def health_routes(check: HealthCheck) -> APIRouter:
     @router.get(
         "/health",
         summary="How is it?",
-        responses=answers(models.Health),
+        responses=answers(Health),
         openapi_extra=mirrors("ordergateway.v1.OperationsService", "GetHealth"),
     )
     async def get_health() -> Response:

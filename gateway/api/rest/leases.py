@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Request, Response
 from gateway.api.answers import accepted
 from gateway.api.auth.admission import Admission
 from gateway.api.codec.leases import command
-from gateway.api.rest import convert, models
+from gateway.api.rest import convert
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
+from gateway.api.rest.lease_models import EndWord, Lease, Reclaim, Renew, Renewed, Report, Reported
 from gateway.api.rest.long_poll import LongPoll
 from gateway.api.rest.parameters import DEFAULT_WAIT, MaybeWorkerId, TaskIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of
@@ -33,21 +34,17 @@ def lease_routes(
 ) -> APIRouter:
     """Make the routes."""
     router = APIRouter(prefix="/api/orders", route_class=FacadeRoute, tags=["order leases"])
+    _add_lease(router, dispatcher, admission, policy)
+    _add_renew_and_report(router, store, policy)
+    _add_reclaim(router, store, policy, new_token)
+    return router
 
-    def lease_request(request: Request, worker_id: str, sites: tuple[str, ...]) -> LeaseRequest:
-        return LeaseRequest(
-            worker_id=fields.key("worker_id", worker_id),
-            session_id=None,
-            journal_id=None,
-            sites=sites,
-            via=Via.REST,
-            identity=call_of(request).identity.name,
-        )
 
+def _add_lease(router: APIRouter, dispatcher: OrderDispatcher, admission: Admission, policy: Policy) -> None:
     @router.get(
         "/lease",
         summary="Take an order (long poll)",
-        responses=answers(models.Lease | None),
+        responses=answers(Lease | None),
         openapi_extra=mirrors(_SERVICE, "LeaseOrders"),
     )
     async def lease_order(
@@ -62,7 +59,7 @@ def lease_routes(
         from its start to its end, since no submit permit stands before the click.
         """
         sites = policy.sites if site is None else (fields.site("site", site, policy.sites),)
-        wanted = lease_request(request, worker_id, sites)
+        wanted = _lease_request(request, worker_id, sites)
         seconds = min(wait, policy.longest_wait.total_seconds())
         return LongPoll(
             lambda gone: dispatcher.wait_for_lease(wanted, seconds, gone),
@@ -72,17 +69,19 @@ def lease_routes(
             "GET /api/orders/lease",
         )
 
+
+def _add_renew_and_report(router: APIRouter, store: Store, policy: Policy) -> None:
     @router.post(
         "/{task_id}/renew",
         summary="Renew a lease",
-        responses=answers(models.Renewed, 404, 409, 413),
+        responses=answers(Renewed, 404, 409, 413),
         openapi_extra=mirrors(_SERVICE, "RenewLease"),
     )
     async def renew_lease(
-        request: Request, task_id: TaskIdInPath, body: models.Renew | None = None, worker_id: MaybeWorkerId = None
+        request: Request, task_id: TaskIdInPath, body: Renew | None = None, worker_id: MaybeWorkerId = None
     ) -> Response:
         """Extend the lease to its full length from now."""
-        told = body or models.Renew()
+        told = body or Renew()
         holder = Holder(
             task_id=fields.key("task_id", task_id),
             worker_id=_one_worker(told.worker_id, worker_id),
@@ -95,10 +94,10 @@ def lease_routes(
     @router.post(
         "/{task_id}/report",
         summary="Report on an order",
-        responses=answers(models.Reported, 404, 409, 413),
+        responses=answers(Reported, 404, 409, 413),
         openapi_extra=mirrors(_SERVICE, "ReportOrder"),
     )
-    async def report_order(request: Request, task_id: TaskIdInPath, body: models.Report) -> Response:
+    async def report_order(request: Request, task_id: TaskIdInPath, body: Report) -> Response:
         """Record what happened. One row is kept for each state; a repeat overwrites it with what it brings.
 
         A report that is refused is kept in the task's history all the same.
@@ -111,27 +110,38 @@ def lease_routes(
         )
         return success(convert.reported_json(accepted(await store.write(report, holder, _new_report(body)))))
 
+
+def _add_reclaim(router: APIRouter, store: Store, policy: Policy, new_token: Callable[[], str]) -> None:
     @router.post(
         "/{task_id}/reclaim",
         summary="Take a stale order back",
-        responses=answers(models.Lease, 404, 409, 413, waits=True),
+        responses=answers(Lease, 404, 409, 413, waits=True),
         openapi_extra=mirrors(_SERVICE, "ReclaimOrder"),
     )
     async def reclaim_order(
-        request: Request, task_id: TaskIdInPath, body: models.Reclaim | None = None, worker_id: MaybeWorkerId = None
+        request: Request, task_id: TaskIdInPath, body: Reclaim | None = None, worker_id: MaybeWorkerId = None
     ) -> Response:
         """Lease a stale task again, on a person's command. Look at the site's order list before anything else.
 
         While another task is in execution it answers 200 with success=false and code 6004: ask again later.
         """
         checked = fields.key("task_id", task_id)
-        told = body or models.Reclaim()
-        wanted = lease_request(request, _one_worker(told.worker_id, worker_id), policy.sites)
+        told = body or Reclaim()
+        wanted = _lease_request(request, _one_worker(told.worker_id, worker_id), policy.sites)
         by = command(told.requested_by or "", told.reason or "")
         lease = accepted(await store.write(reclaim, policy, checked, wanted, new_token(), by))
         return success(convert.lease_json(lease))
 
-    return router
+
+def _lease_request(request: Request, worker_id: str, sites: tuple[str, ...]) -> LeaseRequest:
+    return LeaseRequest(
+        worker_id=fields.key("worker_id", worker_id),
+        session_id=None,
+        journal_id=None,
+        sites=sites,
+        via=Via.REST,
+        identity=call_of(request).identity.name,
+    )
 
 
 def _one_worker(in_body: str | None, in_query: str | None) -> str:
@@ -145,7 +155,7 @@ def _token(value: str | None) -> str | None:
     return None if value is None else fields.lease_token("lease_token", value)
 
 
-def _new_report(body: models.Report) -> NewReport:
+def _new_report(body: Report) -> NewReport:
     terminal = bool(body.terminal)
     state, status = _state_and_end(body)
     if status is not None and not terminal:
@@ -168,10 +178,10 @@ def _new_report(body: models.Report) -> NewReport:
     )
 
 
-def _state_and_end(body: models.Report) -> tuple[OrderState | None, TaskStatus | None]:
+def _state_and_end(body: Report) -> tuple[OrderState | None, TaskStatus | None]:
     """Read the state, or how the task ends where that stands in its place: at the latest known state then."""
     state, status = body.state, body.terminal_status
-    if not isinstance(state, models.EndWord):
+    if not isinstance(state, EndWord):
         return state, status
     ended = TaskStatus(state)
     if not body.terminal:
