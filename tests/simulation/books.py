@@ -89,8 +89,8 @@ class Event:
 @dataclass(frozen=True)
 class Look:
     """A worker's look at the order list, under a lease (its token). `own`: what the list showed of the task's own
-    orders; `others`: how many other orders with one of its items; `unexplained`: those of them that the worker's
-    journal does not know as another task's.
+    orders from its beginning; `others`: how many other orders with one of its items it showed by its end;
+    `unexplained`: those of them that the worker's journal does not know as another task's.
     """
 
     token: str

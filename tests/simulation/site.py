@@ -62,7 +62,9 @@ class SiteWatch(Protocol):
     def pay_begins(self, worker: Any, number: str) -> None: ...
     def paid(self, order: Order) -> None: ...
     def cart_cleared(self, lines: int) -> None: ...
-    def looked(self, worker: Any, began: float, shown: list[Order], *, read: bool, covered: bool) -> None: ...
+    def looked(
+        self, worker: Any, began: float, shown: tuple[list[Order], list[Order]], *, read: bool, covered: bool
+    ) -> None: ...
 
 
 class Buyer(Protocol):
@@ -229,7 +231,8 @@ class SimSite:
             read = True
         finally:
             if self._process.runs:
-                self._watch.looked(self._worker, began, shown, read=read, covered=covered)
+                in_the_end = self._shop.visible_orders(ACCOUNT)
+                self._watch.looked(self._worker, began, (shown, in_the_end), read=read, covered=covered)
         wanted = tuple(order for order in orders.values() if since is None or _date(order) >= since)
         return OrderList(wanted, covered, (), tuple(pages))
 

@@ -193,16 +193,30 @@ class SiteAuditor:
         if lines:
             self._books.trace.count("leftovers emptied")
 
-    def looked(self, worker: WorkerMachine, began: float, shown: list[Order], *, read: bool, covered: bool) -> None:
-        """A worker has looked at the order list; `shown`: what the list held when it began, on whatever page."""
+    def looked(
+        self,
+        worker: WorkerMachine,
+        began: float,
+        shown: tuple[list[Order], list[Order]],
+        *,
+        read: bool,
+        covered: bool,
+    ) -> None:
+        """A worker has looked at the order list; `shown`: what the list held when it began, on whatever page, and when
+        it ended. An order that it came to show meanwhile the worker may have seen, and need not have.
+        """
         task_id = worker.current_task
         intent = self._books.intents.get(task_id)
         if intent is None or worker.tokens.get(task_id) is None:
             return
         codes = {code_of(item["item_url"]) for item in intent["items"]}
-        own = {order.number for order in self._books.orders.get(task_id, [])}
-        alike = [order for order in shown if order.number not in own and codes & {ln.code for ln in order.quote.lines}]
-        if any(not order.placed_here for order in shown):
+        at_first, in_the_end = shown
+        of_task = {order.number for order in self._books.orders.get(task_id, [])}
+        own = [order.number for order in at_first if order.number in of_task]
+        alike = [
+            order for order in in_the_end if order.number not in own and codes & {ln.code for ln in order.quote.lines}
+        ]
+        if any(not order.placed_here for order in in_the_end):
             self._books.trace.count("strangers' orders seen")
         if alike:
             self._books.trace.count("looks at orders alike")
@@ -210,7 +224,7 @@ class SiteAuditor:
         known = {row["site_order_id"] for row in rows}
         self._books.looks[worker.tokens[task_id]] = Look(
             worker.tokens[task_id], began, read, covered,
-            own=tuple(order.number for order in shown if order.number in own),
+            own=tuple(own),
             others=len(alike),
             unexplained=sum(order.number not in known for order in alike),
         )  # fmt: skip
