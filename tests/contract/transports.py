@@ -136,6 +136,6 @@ async def clients(grpc_port: int, http_port: int, token: str | None = None) -> A
         grpc.aio.insecure_channel(
             f"127.0.0.1:{grpc_port}", options=(("grpc.use_local_subchannel_pool", 1),)
         ) as channel,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{http_port}", timeout=20) as http,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{http_port}", timeout=60) as http,
     ):
         yield Clients(channel, http, token)

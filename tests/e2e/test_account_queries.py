@@ -38,7 +38,7 @@ class Chain:
     async def ask(self, kind: str = "order_list", query_id: str = "q-1", **params: Any) -> dict[str, Any]:
         """Files a query, waits for its end by watching, and looks at it over the transport."""
         await self.queries.submit(query_id, kind, json.dumps(params))
-        await asyncio.wait_for(self.watch.ended(query_id), 20)
+        await asyncio.wait_for(self.watch.ended(query_id), 60)
         return await self.queries.get(query_id)
 
     async def order(self) -> None:
@@ -70,7 +70,7 @@ class Chain:
             yield
         finally:
             stop.set()
-            await asyncio.wait_for(running, 15)
+            await asyncio.wait_for(running, 60)
 
 
 @asynccontextmanager
@@ -207,11 +207,11 @@ async def test_the_catalogue_finds_by_itself_what_the_tasks_do_not_know_and_what
         await chain.shop.control.change_order(ours, "advance")
 
         round_ = await chain.queries.discover("sandbox")
-        await asyncio.wait_for(chain.watch.ended(round_["query_id"]), 20)
+        await asyncio.wait_for(chain.watch.ended(round_["query_id"]), 60)
         for query in await chain.watch.listed(kind="order_detail"):
-            await asyncio.wait_for(chain.watch.ended(query["query_id"]), 20)
+            await asyncio.wait_for(chain.watch.ended(query["query_id"]), 60)
         again = await chain.queries.discover("sandbox")
-        await asyncio.wait_for(chain.watch.ended(again["query_id"]), 20)
+        await asyncio.wait_for(chain.watch.ended(again["query_id"]), 60)
 
         found = {(each["kind"], each["order_number"]): each for each in await chain.queries.discrepancies()}
         assert set(found) == {("unknown_to_tasks", elsewhere), ("state_moved_on", ours)}

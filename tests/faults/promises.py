@@ -49,7 +49,7 @@ class Kept:
 
 def rows(path: Path, sql: str) -> list[sqlite3.Row]:
     """What a SELECT finds in a database that others may be writing to."""
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)) as connection:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)) as connection:
         connection.row_factory = sqlite3.Row
         return connection.execute(sql).fetchall()
 

@@ -177,7 +177,7 @@ async def test_a_report_cannot_write_the_gateways_log(tmp_path: Path, capsys: py
         await lease(client)
         told = {"worker_id": "w1", "state": "in_cart", "terminal": True, "detail": f"x\n{FORGED}\x1b[2J"}
         data_of(await post(client, "/api/orders/po-1/report", told))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "FORGED" not in seen:
                 await asyncio.sleep(0.02)
                 seen += capsys.readouterr().err

@@ -83,7 +83,7 @@ async def test_waiting_ends_with_the_event(shop: RunningShop, visitor: httpx.Asy
     await visitor.get("/")
     assert not waiting.done()
     await visitor.get("/")
-    assert await asyncio.wait_for(waiting, 20)
+    assert await asyncio.wait_for(waiting, 60)
     assert not await shop.control.wait(submits=1, seconds=0.05)
 
 
@@ -172,7 +172,7 @@ async def test_running_and_cancelling(monkeypatch: pytest.MonkeyPatch) -> None:
     running = asyncio.create_task(
         run_sandbox_shop("127.0.0.1", 0, reflection_delay_seconds=0, on_ready=ready.set_result)
     )
-    url = await asyncio.wait_for(ready, 20)
+    url = await asyncio.wait_for(ready, 60)
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
     async with ShopControl(url) as control, httpx.AsyncClient(base_url=url, trust_env=False) as client:
         await control.arm("hang", "home")
@@ -195,7 +195,7 @@ async def test_a_closing_shop_lets_go_of_those_who_wait() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     shop.close()
-    assert await asyncio.wait_for(waiting, 20) is False
+    assert await asyncio.wait_for(waiting, 60) is False
 
 
 async def test_a_taken_port_is_an_error(shop: RunningShop) -> None:

@@ -97,7 +97,7 @@ class Bench:
 
     async def end_of_reclaim_request(self, number: int) -> ReclaimRequest:
         """A wish once it has come to its end."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 reclaim_request = await self.in_journal(lambda journal: journal.reclaims.find(number))
                 if reclaim_request is not None and not reclaim_request.status.is_open:

@@ -32,7 +32,7 @@ async def running_shop(
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(serve_shop(shop, "127.0.0.1", 0, ready.set_result))
     try:
-        url = await asyncio.wait_for(ready, 20)
+        url = await asyncio.wait_for(ready, 60)
         async with ShopControl(url) as control:
             yield RunningShop(url, shop, control)
     finally:

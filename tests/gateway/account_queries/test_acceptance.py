@@ -150,7 +150,7 @@ async def test_an_ended_query_is_deleted_after_its_retention_and_an_open_one_sta
 
 
 async def _gone(queries: Queries, query_id: str) -> bool:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
                 await queries.get(query_id)

@@ -52,7 +52,7 @@ async def test_a_waiting_stream_gets_the_query_as_it_is_filed(grpc_queries: Over
     stream = grpc_queries.stream("w1", 30, (), SESSION)
     assert (await stream.read()).HasField("heartbeat")
     await grpc_queries.submit()
-    assert (await asyncio.wait_for(stream.read(), 20)).lease.query_id == "q-1"
+    assert (await asyncio.wait_for(stream.read(), 60)).lease.query_id == "q-1"
     assert await stream.read() is grpc.aio.EOF
 
 
@@ -67,7 +67,7 @@ async def test_a_client_that_goes_away_gets_nothing(grpc_queries: OverGrpc, gate
         polling.cancel()
         await asyncio.gather(polling, return_exceptions=True)
         await grpc_queries.submit()
-        assert (await asyncio.wait_for(other.read(), 20)).lease.attempt == 1
+        assert (await asyncio.wait_for(other.read(), 60)).lease.attempt == 1
     assert (await grpc_queries.get())["lease_owner"] == "w3"
 
 
@@ -110,9 +110,9 @@ async def test_a_query_that_a_sweep_ends_is_told_to_who_watches(swept_grpc: Over
     await swept_grpc.submit()
     await swept_grpc.lease()
     sweeping.time.advance(LEASE_TTL)
-    assert (await asyncio.wait_for(swept_grpc.until("queued"), 20))["attempts"] == 1
+    assert (await asyncio.wait_for(swept_grpc.until("queued"), 60))["attempts"] == 1
     sweeping.time.advance(timedelta(seconds=900))
-    ended = await asyncio.wait_for(swept_grpc.ended(), 20)
+    ended = await asyncio.wait_for(swept_grpc.ended(), 60)
     assert (ended["status"], ended["error"]["code"]) == ("expired", 0)
 
 
@@ -122,16 +122,16 @@ async def test_a_change_whose_hint_was_lost_is_told_all_the_same(
     await grpc_queries.submit()
     watching = asyncio.create_task(grpc_queries.until("failed"))
     waiting = asyncio.create_task(grpc_queries.lease(wait=30, held=(), session=SESSION))
-    lease = await asyncio.wait_for(waiting, 20)
+    lease = await asyncio.wait_for(waiting, 60)
     assert lease is not None
-    await asyncio.wait_for(grpc_queries.until("leased"), 20)
+    await asyncio.wait_for(grpc_queries.until("leased"), 60)
     dump.execute(
         gateway.path,
         "UPDATE account_queries SET status = 'failed', lease_owner = NULL, lease_session = NULL, "
         "lease_expires_at = NULL, lease_deadline_us = NULL, error_code = 1, error_message = 'by another process', "
         "completed_at = updated_at, completed_us = 0, updated_at = '2026-11-30T00:00:00.000000Z'",
     )
-    assert (await asyncio.wait_for(watching, 20))["error"]["message"] == "by another process"
+    assert (await asyncio.wait_for(watching, 60))["error"]["message"] == "by another process"
 
 
 async def test_streams_end_at_shutdown_with_a_status_that_says_come_back(
@@ -146,7 +146,7 @@ async def test_streams_end_at_shutdown_with_a_status_that_says_come_back(
     gateway.stop.set()
     for stream in (waiting, watching):
         with pytest.raises(grpc.aio.AioRpcError) as refusal:
-            await asyncio.wait_for(stream.read(), 20)
+            await asyncio.wait_for(stream.read(), 60)
         assert refusal.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
@@ -189,6 +189,6 @@ async def test_orders_go_on_beside_a_hundred_queries_in_flight_and_queries_besid
         assert lease is not None
         assert await grpc_queries.bring(lease) == "succeeded"
     await asyncio.gather(*(grpc_queries.submit(f"more-{number}") for number in range(100)))
-    taken = await asyncio.wait_for(asyncio.gather(*(stream.read() for stream in waiting)), 20)
+    taken = await asyncio.wait_for(asyncio.gather(*(stream.read() for stream in waiting)), 60)
     assert {message.lease.query_id for message in taken} == {f"more-{number}" for number in range(100)}
     assert await gateway.api.status("po-held") is TaskStatus.LEASED

@@ -59,9 +59,9 @@ async def test_a_waiting_lease_is_woken_by_a_submission(api: GrpcApi) -> None:
     stream = api.stream(wait=20)
     await heartbeat_of(stream)
     await api.submit()
-    message = await asyncio.wait_for(stream.read(), 20)
+    message = await asyncio.wait_for(stream.read(), 60)
     assert message.lease.task_id == "po-1"  # type: ignore[union-attr]
-    assert (await asyncio.wait_for(stream.code(), 20)).value[0] == 0
+    assert (await asyncio.wait_for(stream.code(), 60)).value[0] == 0
 
 
 async def test_a_waiting_lease_is_woken_by_the_end_of_the_active_task(api: GrpcApi) -> None:
@@ -70,7 +70,7 @@ async def test_a_waiting_lease_is_woken_by_the_end_of_the_active_task(api: GrpcA
     stream = api.stream("w2", wait=20)
     await heartbeat_of(stream)
     await api.report(lease, OrderState.PAID, terminal=True)
-    message = await asyncio.wait_for(stream.read(), 20)
+    message = await asyncio.wait_for(stream.read(), 60)
     assert message.lease.task_id == "po-2"  # type: ignore[union-attr]
 
 

@@ -362,7 +362,7 @@ async def health_over_tls(port: int, folder: Path, ca: str, client: str | None =
     )
     async with grpc.aio.secure_channel(f"localhost:{port}", credentials) as channel:
         try:
-            await asyncio.wait_for(GrpcApi(channel, "api-token-1").health(), 20)
+            await asyncio.wait_for(GrpcApi(channel, "api-token-1").health(), 60)
         except grpc.aio.AioRpcError as error:
             return error.code().name
     return "OK"

@@ -30,7 +30,7 @@ async def served(tmp_path: Path) -> AsyncIterator[GrpcCore]:
 
 async def until(holds: Callable[[], object]) -> None:
     """Wait for what gives no signal."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - it gives no signal
             await asyncio.sleep(0.005)
 
@@ -85,7 +85,7 @@ async def waiting_client(port: int) -> AsyncIterator[asyncio.subprocess.Process]
     )
     try:
         assert process.stdout is not None
-        assert await asyncio.wait_for(process.stdout.readline(), 20) == b"waiting\n"
+        assert await asyncio.wait_for(process.stdout.readline(), 60) == b"waiting\n"
         yield process
     finally:
         if process.returncode is None:
@@ -108,7 +108,7 @@ async def test_a_frozen_client_whose_process_waits_anew_gets_its_order_there(ser
             stream = api.stream(wait=30)
             await heartbeat_of(stream)
             await served.core.submit()
-            message = await asyncio.wait_for(stream.read(), 20)
+            message = await asyncio.wait_for(stream.read(), 60)
             assert message.lease.task_id == "po-1"  # type: ignore[union-attr]
 
 
@@ -160,7 +160,7 @@ async def test_two_thousand_cancelled_streams_leave_no_waiter_no_subscription_no
                 for stream in streams:
                     stream.cancel()
                 await nobody_waits(core)
-            await asyncio.wait_for(served.server._guard.idle(), 20)
+            await asyncio.wait_for(served.server._guard.idle(), 60)
             await until(lambda: more() <= 0)
         assert core.notifier.topics() == topics
         assert not core.dispatcher._latest
@@ -199,7 +199,7 @@ async def test_without_heartbeats_that_proxy_would_have_given_up(tmp_path: Path)
 
 async def _lease_in(stream: Any) -> str:
     """What a stream brings after its heartbeats."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (message := await stream.read()).WhichOneof("event") != "lease":
             pass
     return str(message.lease.task_id)

@@ -29,7 +29,7 @@ async def test_one_connection_more_than_the_limit_is_closed_and_the_others_stay(
     opened = [await asyncio.open_connection("127.0.0.1", number) for _ in range(most)]
     reader, writer = await asyncio.open_connection("127.0.0.1", number)
     with contextlib.suppress(ConnectionResetError):
-        assert await asyncio.wait_for(reader.read(), 10) == b""
+        assert await asyncio.wait_for(reader.read(), 60) == b""
     assert all(not reader.at_eof() for reader, _ in opened)
     await small.api.health()
     for _, one in [*opened, (reader, writer)]:
@@ -47,6 +47,6 @@ async def test_a_call_over_the_limit_of_its_connection_waits_for_a_place(small: 
             await other.health()
     assert not further.done()
     streams[0].cancel()
-    await asyncio.wait_for(further, 10)
+    await asyncio.wait_for(further, 60)
     for stream in streams:
         stream.cancel()

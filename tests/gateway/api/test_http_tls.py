@@ -116,12 +116,12 @@ async def test_a_renewed_certificate_is_taken_by_both_ports_without_a_restart(
     renewed = serial_of((certificates / "renewed.pem").read_text())
     (certificates / "renewed.key").rename(certificates / "server.key")
     # Half of the renewal is there: the old pair goes on being served.
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while "the certificate in use stays" not in caplog.text:  # noqa: ASYNC110 - the log is the signal
             await asyncio.sleep(0.01)
     assert await served_serial(secured.http_port, name="localhost") == first
     (certificates / "renewed.pem").rename(certificates / "server.pem")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for port in (secured.port, secured.http_port):
             for name in ("localhost", None):
                 while await served_serial(port, name=name) != renewed:  # noqa: ASYNC110 - the handshake is the signal

@@ -45,7 +45,7 @@ def lose(gateway: RunningGateway, proxy: Proxy) -> Lose:
         before = told()
         proxy.lose_answers = True
         calling = asyncio.ensure_future(call)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while told() == before:
                 assert not calling.done(), calling
                 await asyncio.sleep(0.01)
@@ -60,7 +60,7 @@ def lose(gateway: RunningGateway, proxy: Proxy) -> Lose:
 
 async def repeated(call: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """Send a request again until the connection is there again."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
                 return await call()
@@ -94,7 +94,7 @@ async def test_of_a_lease_that_was_waited_for(
     await heartbeat_of(stream)
     proxy.lose_answers = True
     await api.submit()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not proxy.swallowed:  # noqa: ASYNC110 - it gives no signal
             await asyncio.sleep(0.01)
     proxy.cut()

@@ -68,7 +68,7 @@ async def nginx(folder: Path, gateway: RunningGateway) -> AsyncIterator[int]:
     (folder / "nginx.conf").write_text(configuration(folder, gateway, port))
     process = await asyncio.create_subprocess_exec(program, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf")
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 assert process.returncode is None, (folder / "error.log").read_text()
                 try:
@@ -153,11 +153,11 @@ async def test_streams_that_idle_longer_than_the_timeouts_go_on(proxied: Proxied
     assert not waiting.done()
     assert not connect.done()
     await proxied.api.submit("po-2", site="rakuten")
-    taken = await asyncio.wait_for(waiting, 20)
+    taken = await asyncio.wait_for(waiting, 60)
     assert taken is not None
     assert taken.task_id == "po-2"
     await proxied.api.cancel("po-1")
-    assert b"TASK_STATUS_FAILED" in b"".join(await asyncio.wait_for(connect, 20))
+    assert b"TASK_STATUS_FAILED" in b"".join(await asyncio.wait_for(connect, 60))
     last = await watching.read()
     while isinstance(last, orders_pb2.WatchOrderResponse) and last.HasField("heartbeat"):
         last = await watching.read()
@@ -174,7 +174,7 @@ async def test_a_long_poll_waits_behind_it_and_a_client_that_goes_away_is_notice
         await asyncio.sleep(0.01)
     polling.cancel()
     await asyncio.gather(polling, return_exceptions=True)
-    async with asyncio.timeout(20), rest_client(proxied.gateway.http_port, "the-token") as direct:
+    async with asyncio.timeout(60), rest_client(proxied.gateway.http_port, "the-token") as direct:
         while "ordergateway_waiting 0.0" not in (await direct.get("/metrics")).text:  # nginx passes the news on
             pass
     await submit(proxied.http)

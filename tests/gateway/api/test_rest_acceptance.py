@@ -90,7 +90,7 @@ async def test_a_waiting_lease_gets_what_is_submitted_meanwhile(
     while not gateway.rows("SELECT 1 FROM workers"):  # noqa: ASYNC110 - the row is the signal
         await asyncio.sleep(0.01)
     await submit(rest, item_url="https://shop.example/1")
-    told = await asyncio.wait_for(waiting, 20)
+    told = await asyncio.wait_for(waiting, 60)
     assert (told["task_id"], told["intent"]) == ("po-1", {"item_url": "https://shop.example/1"})
     assert (told["lease_count"], told["known_state"]) == (1, None)
 

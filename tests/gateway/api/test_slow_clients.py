@@ -39,7 +39,7 @@ def connections_of(gateway: RunningGateway) -> list[object]:
 async def ended(reader: asyncio.StreamReader) -> bytes:
     """What comes until the gateway ends the connection."""
     try:
-        return await asyncio.wait_for(reader.read(), 20)
+        return await asyncio.wait_for(reader.read(), 60)
     except ConnectionResetError:
         return b""
 
@@ -124,7 +124,7 @@ async def test_of_too_many_unread_answers_the_oldest_is_cut_off(
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(b"GET /api/orders?limit=200 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 3)
         clients.append((reader, writer))
-        await asyncio.wait_for(paused.get(), 20)
+        await asyncio.wait_for(paused.get(), 60)
     reader, writer = clients[0]
     writer.transport.resume_reading()  # type: ignore[attr-defined]
     await ended(reader)
@@ -142,7 +142,7 @@ async def test_a_client_that_does_not_read_its_answers_is_cut_off(gateway: Runni
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.http_port, limit=1024)
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     writer.write(b"GET /api/orders?limit=200 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 3)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await asyncio.to_thread(connections_of, gateway):  # noqa: ASYNC110 - the closed socket is the signal
             await asyncio.sleep(0.02)
     writer.transport.abort()

@@ -49,7 +49,7 @@ class Wire:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Wait until it holds of what the gateway has sent."""
-        async with asyncio.timeout(20), self.grown:
+        async with asyncio.timeout(60), self.grown:
             await self.grown.wait_for(holds)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: int) -> None:
@@ -113,7 +113,7 @@ async def test_every_stream_is_told_before_the_connection_which_stays_until_the_
             await heartbeat_of(stream)
         watches = [api.watch("po-1") for _ in range(10)]
         for watch in watches:
-            await asyncio.wait_for(watch.read(), 20)
+            await asyncio.wait_for(watch.read(), 60)
         before = len(wire.ends())
 
         wire.may_send.clear()

@@ -28,7 +28,7 @@ async def test_a_watch_delivers_the_task_now_and_each_change_until_the_end(api: 
     seen = []
 
     async def next_task() -> orders_pb2.Task:
-        message = await asyncio.wait_for(watch.read(), 20)
+        message = await asyncio.wait_for(watch.read(), 60)
         assert isinstance(message, orders_pb2.WatchOrderResponse)
         seen.append(status_of(message.task))
         return message.task
@@ -46,7 +46,7 @@ async def test_a_watch_delivers_the_task_now_and_each_change_until_the_end(api: 
     await api.report(lease, OrderState.PAID, 2, terminal=True)
     await next_task()
     assert seen == [S.QUEUED, S.LEASED, S.LEASED, S.RUNNING, S.RUNNING, S.SUCCEEDED]
-    assert (await asyncio.wait_for(watch.code(), 20)).value[0] == 0
+    assert (await asyncio.wait_for(watch.code(), 60)).value[0] == 0
 
 
 async def test_a_watch_of_an_ended_task_brings_it_once_and_ends(api: GrpcApi) -> None:
@@ -59,16 +59,16 @@ async def test_a_watch_of_an_ended_task_brings_it_once_and_ends(api: GrpcApi) ->
 async def test_a_watch_goes_on_while_a_task_is_stale(gateway: RunningGateway, api: GrpcApi) -> None:
     await api.take()
     watch = api.watch()
-    await asyncio.wait_for(watch.read(), 20)
+    await asyncio.wait_for(watch.read(), 60)
     gateway.time.advance(300)
     await api.lease("w2")
-    message = await asyncio.wait_for(watch.read(), 20)
+    message = await asyncio.wait_for(watch.read(), 60)
     assert status_of(message.task) is S.STALE  # type: ignore[union-attr]
     lease = await api.reclaim()
     await api.renew(lease)
     await api.report(lease, OrderState.PAID, terminal=True)
     seen = []
-    while (message := await asyncio.wait_for(watch.read(), 20)) is not grpc.aio.EOF:
+    while (message := await asyncio.wait_for(watch.read(), 60)) is not grpc.aio.EOF:
         seen.append(status_of(message.task))  # type: ignore[union-attr]
     assert seen[-1] is S.SUCCEEDED
 
@@ -101,14 +101,14 @@ async def test_heartbeats_come_between_changes_and_no_change_is_told_twice(tmp_p
 async def test_a_lost_hint_costs_a_watch_no_more_than_the_poll(gateway: RunningGateway, api: GrpcApi) -> None:
     await api.submit()
     watch = api.watch()
-    await asyncio.wait_for(watch.read(), 20)
+    await asyncio.wait_for(watch.read(), 60)
     await asyncio.sleep(1.1)
     dump.execute(gateway.path, "UPDATE tasks SET callback_url = 'https://changed.example/'")
     dump.execute(
         gateway.path,
         "INSERT INTO events (occurred_at, subject, kind, actor) VALUES ('2026', 'po-1', 'from outside', 'nobody')",
     )
-    message = await asyncio.wait_for(watch.read(), 20)
+    message = await asyncio.wait_for(watch.read(), 60)
     assert message.task.callback_url == "https://changed.example/"  # type: ignore[union-attr]
 
 
@@ -126,7 +126,7 @@ async def test_the_end_of_the_process_ends_a_hundred_streams_in_time_and_leases_
         for stream in leases:
             await heartbeat_of(stream)
         for watch in watches:
-            await asyncio.wait_for(watch.read(), 20)
+            await asyncio.wait_for(watch.read(), 60)
         clock = asyncio.get_running_loop().time
         begun = clock()
         ending = asyncio.create_task(process.terminate())

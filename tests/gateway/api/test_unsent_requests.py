@@ -35,7 +35,7 @@ def opened(channel: grpc.aio.Channel, path: str, metadata: Any = KNOWN) -> Any:
 
 async def refusal(call: Any) -> RefusedCallError:
     with pytest.raises(RefusedCallError) as refused:
-        await told(asyncio.wait_for(call.read(), 20))
+        await told(asyncio.wait_for(call.read(), 60))
     return refused.value
 
 

@@ -57,7 +57,7 @@ class Receiver:
 
     async def comes(self, count: int) -> None:
         """Wait until so many requests have come in."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(self.received) < count:
                 await self.came.wait()
                 self.came.clear()
@@ -122,6 +122,6 @@ def _forget(running: set[asyncio.Task[Any]]) -> Callable[[asyncio.Task[Any]], No
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait until something that gives no signal holds."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await holds():  # noqa: ASYNC110 - what is waited for is another process's, or a database's
             await asyncio.sleep(0.01)

@@ -189,7 +189,7 @@ async def test_an_endpoint_that_hangs_delays_no_other(courier: Courier, receiver
         await hanging.comes(1)
         await receiver.comes(5)
         courier.cancelled(receiver.url, "good-later")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while status(courier).count("delivered") < 6:
                 await courier.sweep.run_once()
                 await asyncio.sleep(0.01)
@@ -216,7 +216,7 @@ async def test_no_more_than_so_many_endpoints_at_once(book: Book) -> None:
         courier.cancelled(f"http://receiver-{number}/", f"po-{number}")
     await courier.sweep.run_once()
     await courier.sweep.run_once()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await full.wait()
     release.set()
     await courier.run()
@@ -228,7 +228,7 @@ async def test_no_more_than_so_many_endpoints_at_once(book: Book) -> None:
 async def test_an_endless_answer_is_not_read(courier: Courier, receiver: Receiver) -> None:
     receiver.answer, receiver.endless = 200, True
     courier.cancelled(receiver.url)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await courier.run()
         await receiver.cut_off.wait()
     assert status(courier) == ["delivered"]
@@ -237,7 +237,7 @@ async def test_an_endless_answer_is_not_read(courier: Courier, receiver: Receive
 async def test_informational_answers_without_an_end_are_given_up(courier: Courier, receiver: Receiver) -> None:
     receiver.informs = True
     courier.cancelled(receiver.url)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await courier.run()
         await receiver.cut_off.wait()
     assert [row["last_result"] for row in courier.filed()] == ["no answer: RemoteProtocolError"]

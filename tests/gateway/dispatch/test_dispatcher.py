@@ -44,7 +44,7 @@ class Waiting:
         return None
 
     async def lease(self) -> Lease | None:
-        return await asyncio.wait_for(self.task, 20)
+        return await asyncio.wait_for(self.task, 60)
 
     async def cancel(self) -> None:
         self.task.cancel()
@@ -219,7 +219,7 @@ async def test_heartbeats_come_at_once_and_in_between(tmp_path: Path) -> None:
         clock = asyncio.get_running_loop().time
         begun = clock()
         waiting = Waiting(core, core.request())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(waiting.events) < 5:
                 await waiting.beats.wait()
                 waiting.beats.clear()
@@ -233,7 +233,7 @@ async def test_a_lost_hint_costs_no_more_than_the_poll(core: Core) -> None:
     core.store._writer._pre_commit_hooks.pop("queue")
     core.store._writer._publish = lambda _notifications: None
     await core.submit()
-    lease = await asyncio.wait_for(waiting.lease(), 20)
+    lease = await asyncio.wait_for(waiting.lease(), 60)
     assert lease is not None
 
 
@@ -269,12 +269,12 @@ async def test_an_order_filed_while_a_wait_is_being_opened_is_not_overlooked(
 
     core.dispatcher._look = look_and_tell  # type: ignore[method-assign]
     other = await in_line(core, core.request("w1", sites=("sandbox",)))
-    await asyncio.wait_for(looked.wait(), 20)
+    await asyncio.wait_for(looked.wait(), 60)
     waiting = Waiting(core, core.request("w2"))
     while not core.store._writer._pending:  # noqa: ASYNC110 - it gives no signal
         await asyncio.sleep(0)
     await core.submit()  # in one group with the opening, and after it
-    assert await asyncio.wait_for(waiting.lease(), 20) is not None
+    assert await asyncio.wait_for(waiting.lease(), 60) is not None
     await other.cancel()
 
 
@@ -303,9 +303,9 @@ async def test_a_process_that_waits_anew_while_its_former_wait_is_being_opened_g
     dead = Waiting(core, core.request())
     await writing(core)
     alive = Waiting(core, core.request())
-    await asyncio.wait_for(alive.beats.wait(), 20)
+    await asyncio.wait_for(alive.beats.wait(), 60)
     await core.submit()
-    assert await asyncio.wait_for(alive.lease(), 20) is not None
+    assert await asyncio.wait_for(alive.lease(), 60) is not None
     await dead.cancel()
 
 
@@ -349,7 +349,7 @@ async def test_who_joins_after_the_snapshot_does_not_wait_for_the_poll(
         return snapshot()
 
     core.dispatcher._open = open_then_wait  # type: ignore[method-assign]
-    await asyncio.wait_for(opened.wait(), 20)
+    await asyncio.wait_for(opened.wait(), 60)
     core.store._writer._pre_commit_hooks["queue"] = snapshot_then_hold_the_commit
     submitting = asyncio.create_task(core.submit())
     while not any("rakuten" in sites for sites in core.dispatcher._waiters):  # noqa: ASYNC110 - it gives no signal
@@ -378,7 +378,7 @@ async def test_a_hook_in_a_thread_takes_for_those_of_its_snapshot_whoever_goes_m
 
             monkeypatch.setattr(core.dispatcher._source, "take", take_when_one_has_gone)
             submitting = asyncio.create_task(core.submit())
-            await asyncio.wait_for(taking.wait(), 20)
+            await asyncio.wait_for(taking.wait(), 60)
             await first.cancel()
             gone.set()
             await submitting

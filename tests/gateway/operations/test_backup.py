@@ -116,9 +116,9 @@ async def test_one_at_a_time_and_given_up_when_the_gateway_stops(
 
     monkeypatch.setattr("gateway.store.sqlite.online_backups.back_up", slow)
     first = asyncio.create_task(backups.create())
-    await asyncio.wait_for(begun.wait(), 20)
+    await asyncio.wait_for(begun.wait(), 60)
     assert reason(await backups.create()) is Reason.TOO_MANY
-    await asyncio.wait_for(backups.close(), 20)
+    await asyncio.wait_for(backups.close(), 60)
     assert reason(await first) is Reason.SHUTTING_DOWN
     assert reason(await backups.create()) is Reason.SHUTTING_DOWN
     assert list((tmp_path / "b").iterdir()) == []
@@ -208,9 +208,9 @@ async def test_the_gateway_does_not_wait_for_a_backup_when_it_stops(
     monkeypatch.setattr("gateway.store.sqlite.online_backups.back_up", endless)
     async with running_gateway(tmp_path) as gateway:
         asked = asyncio.create_task(gateway.api.backup())
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 60)
         gateway.stop.set()
-        await asyncio.wait_for(gateway.ended, 20)
+        await asyncio.wait_for(gateway.ended, 60)
         with pytest.raises(RefusedCallError) as refused_call:
             await asked
     assert refused_call.value.reason is Reason.SHUTTING_DOWN

@@ -95,7 +95,7 @@ async def running_core(
         yield Core(path, time, gateway.settings.policy(), store, notifier, gateway, dispatching, fatal)
     finally:
         notifier.close()
-        await asyncio.wait_for(dispatching, 20)
+        await asyncio.wait_for(dispatching, 60)
         await gateway.dispatcher.drain()
         await store.close()
 

@@ -21,12 +21,12 @@ def dump(
 
 def execute(path: Path, sql: str, *parameters: Any) -> None:
     """Change the database from outside, as a person with a shell does."""
-    with closing(sqlite3.connect(path, timeout=10)) as connection, connection:
+    with closing(sqlite3.connect(path, timeout=60)) as connection, connection:
         connection.execute(sql, parameters)
 
 
 def rows(path: Path, sql: str, *parameters: Any) -> list[dict[str, Any]]:
     """Read from the database from outside."""
-    with closing(sqlite3.connect(path, timeout=10)) as connection:
+    with closing(sqlite3.connect(path, timeout=60)) as connection:
         connection.row_factory = sqlite3.Row
         return [dict(row) for row in connection.execute(sql, parameters)]

@@ -235,6 +235,6 @@ async def connected(port: int, token: str | None = None) -> AsyncIterator[GrpcAp
 
 async def heartbeat_of(stream: "grpc.aio.UnaryStreamCall[Any, order_leases_pb2.LeaseOrdersResponse]") -> None:
     """Wait for a stream's first heartbeat: the gateway has taken the call; that it waits in line may come later."""
-    first = await asyncio.wait_for(stream.read(), 20)
+    first = await asyncio.wait_for(stream.read(), 60)
     assert isinstance(first, order_leases_pb2.LeaseOrdersResponse)
     assert first.WhichOneof("event") == "heartbeat"

@@ -112,7 +112,7 @@ async def worker_process(bench: Bench) -> AsyncIterator[psutil.Process]:
 
 async def readers_of(worker: psutil.Process) -> list[psutil.Process]:
     """The processes that read pages for the worker, once there are any."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (found := worker.children()):  # noqa: ASYNC110 -- a process that starts gives no signal
             await asyncio.sleep(0.02)
     return found

@@ -279,7 +279,7 @@ async def test_on_shutdown_what_is_in_hand_is_reported() -> None:
         await running.gateway.was_asked(2)
         running.stop.set()
         site.go.set()
-        await asyncio.wait_for(running.loop, 20)
+        await asyncio.wait_for(running.loop, 60)
         assert [report.query_id for report in running.gateway.reports] == ["q-1"]
 
 

@@ -78,7 +78,7 @@ async def outcomes(journal: Journal, task_id: str) -> list[Outcome | None]:
 
 async def test_reports_are_delivered_in_order(journal: Journal, reports: Reports, outbox: Outbox) -> None:
     await happen(journal, "po-1", OrderState.CREATED, OrderState.IN_CART, OrderState.ORDERED)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     assert [sequence for _, sequence, _ in reports.told] == [1, 2, 3]
     assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED] * 3
 
@@ -90,11 +90,11 @@ async def test_an_undelivered_report_holds_up_its_own_task_alone(
     await happen(journal, "po-1", OrderState.CREATED, OrderState.IN_CART)
     await happen(journal, "po-2", OrderState.CREATED)
     assert not await outbox.deliver("po-1", patience=0.05)
-    assert await outbox.deliver("po-2", patience=10)
+    assert await outbox.deliver("po-2", patience=60)
     assert [told[0] for told in reports.told] == ["po-2"]
 
     await clock.advance(1)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     assert [sequence for task_id, sequence, _ in reports.told if task_id == "po-1"] == [1, 2]
 
 
@@ -105,7 +105,7 @@ async def test_what_was_left_goes_out_after_a_restart_under_its_own_token(
     await journal.orders.take_lease(leased_task(lease("po-1", count=2)))
     await happen(journal, "po-1", OrderState.IN_CART)
     await outbox.start()
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     assert [token for _, _, token in reports.told] == ["po-1/1", "po-1/2"]
 
 
@@ -117,7 +117,7 @@ async def test_a_report_that_the_gateway_kept_late_is_not_sent_again(
         Refused("bad", reason=errors_pb2.ERROR_REASON_INVALID_FIELD),
     ]
     await happen(journal, "po-1", OrderState.CREATED, OrderState.IN_CART, OrderState.ORDERED)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     assert [sequence for _, sequence, _ in reports.told] == [2, 3]
     assert await outcomes(journal, "po-1") == [Outcome.RECORDED_LATE, Outcome.ACCEPTED, Outcome.ACCEPTED]
 
@@ -139,7 +139,7 @@ async def test_a_report_that_is_refused_as_invalid_comes_without_what_was_named(
 ) -> None:
     reports.failures["po-1"] = [Refused("a bad number", reason=INVALID, fields=("site_order_id",))]
     await journal.orders.record("po-1", PLACED)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     _, again = reports.requests
     assert left_in(again) == ["payable_yen", "evidence_ref", "error_code"]
     assert again.detail.startswith("all well [the gateway refused this report as it was (INVALID_FIELD); left out: ")
@@ -157,7 +157,7 @@ async def test_a_report_that_is_refused_for_good_comes_with_nothing_left_to_refu
     refusal = Refused("no", reason=errors_pb2.ErrorReason.ValueType(reason), fields=("detail",))
     reports.failures["po-1"] = [refusal, refusal]
     await journal.orders.record("po-1", PLACED)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     named, bare = reports.requests[1:]
     assert "all well [" not in named.detail
     assert left_in(bare) == []
@@ -179,7 +179,7 @@ async def test_a_report_that_is_refused_in_every_form_waits_and_is_told_once(
     (told,) = [record.message for record in caplog.records if record.levelno == logging.ERROR]
     assert "in no form, not even without details (INVALID_FIELD: the worker's name). It waits" in told
     await clock.advance(61)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     assert left_in(reports.requests[-1]) == ["site_order_id", "payable_yen", "evidence_ref", "error_code"]
     assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED]
 
@@ -193,7 +193,7 @@ async def test_a_wrong_token_is_no_reason_to_drop_a_report(
     await clock.advance(30)
     assert reports.told == []
     await clock.advance(31)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     assert len(reports.told) == 1
 
 
@@ -213,7 +213,7 @@ async def test_an_answer_that_is_not_the_gateways_own_drops_no_report(
         assert not await outbox.deliver("po-1", patience=0.5)
         assert await outcomes(journal, "po-1") == [None]
         await clock.advance(1)
-        assert await outbox.deliver("po-1", patience=10)
+        assert await outbox.deliver("po-1", patience=60)
         await outbox.close()
     assert gateway.ended["po-1"].site_order_id == "N-1"
     assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED]
@@ -226,14 +226,14 @@ async def test_a_gateway_that_does_not_know_the_task_is_told_once_and_asked_agai
     await happen(journal, "po-1", OrderState.CREATED, OrderState.IN_CART)
     await happen(journal, "po-2", OrderState.CREATED)
     assert not await outbox.deliver("po-1", patience=0.05)
-    assert await outbox.deliver("po-2", patience=10)
+    assert await outbox.deliver("po-2", patience=60)
     for _ in range(2):
         await clock.advance(61)
     assert await outcomes(journal, "po-1") == [None, None]
     (told,) = [record.message for record in caplog.records if record.levelno == logging.ERROR]
     assert "is it on the right database, or was an older backup restored? The report waits" in told
     await clock.advance(61)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED] * 2
 
 
@@ -242,7 +242,7 @@ async def test_a_report_written_while_delivery_ends_is_not_forgotten(
 ) -> None:
     async def write_and_deliver(state: OrderState) -> None:
         await happen(journal, "po-1", state)
-        assert await outbox.deliver("po-1", patience=10)
+        assert await outbox.deliver("po-1", patience=60)
 
     for _ in range(20):
         await asyncio.gather(*(write_and_deliver(state) for state in (OrderState.CREATED, OrderState.IN_CART)))
@@ -265,7 +265,7 @@ async def test_a_report_written_just_after_the_last_look_is_delivered(
 
     monkeypatch.setattr(journal.reports, "next", looked_a_moment_too_early)
     await happen(journal, "po-1", OrderState.CREATED)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     assert [sequence for _, sequence, _ in reports.told] == [1, 2]
 
 
@@ -280,7 +280,7 @@ async def test_a_full_disk_that_is_full_no_more_lets_reports_go_on(
         full.setattr(journal.reports, "acknowledge", refuse)
         assert not await outbox.deliver("po-1", patience=0.05)
     await clock.advance(1)
-    assert await outbox.deliver("po-1", patience=10)
+    assert await outbox.deliver("po-1", patience=60)
     assert await outcomes(journal, "po-1") == [Outcome.ACCEPTED]
 
 

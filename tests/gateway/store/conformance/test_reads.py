@@ -19,7 +19,7 @@ def known(tx: ReadTransaction, _now: Instant) -> set[str]:
 async def test_a_read_sees_what_is_committed_and_nothing_of_what_is_not(engine: Engine) -> None:
     with engine.held_commits() as begun:
         writing = asyncio.create_task(engine.store.write(workers.seen, "w1"))
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 60)
         assert await engine.store.read(known) == set()
     await writing
     assert await engine.store.read(known) == {"w1"}
@@ -36,7 +36,7 @@ async def test_a_read_is_a_snapshot_whatever_is_committed_meanwhile(engine: Engi
 
     await engine.store.write(workers.seen, "w1")
     reading = asyncio.create_task(engine.store.read(look_twice))
-    await asyncio.wait_for(first_look.wait(), 20)
+    await asyncio.wait_for(first_look.wait(), 60)
     await engine.store.write(workers.seen, "w2")
     written.set()
     assert await reading == ({"w1"}, {"w1"})

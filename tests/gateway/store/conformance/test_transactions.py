@@ -53,7 +53,7 @@ def committed(engine: Engine) -> set[str]:
 async def test_the_changes_of_an_operation_commit_together(engine: Engine) -> None:
     with engine.held_commits() as begun:
         writing = asyncio.create_task(engine.store.write(both_seen_and_told, "w1", "w2"))
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 60)
         assert committed(engine) == set()
     await writing
     assert committed(engine) == {"w1", "w2"}
@@ -62,7 +62,7 @@ async def test_the_changes_of_an_operation_commit_together(engine: Engine) -> No
 async def test_an_answer_and_a_notification_come_when_the_change_is_durable_and_not_before(engine: Engine) -> None:
     with engine.held_commits() as begun:
         writing = asyncio.create_task(engine.store.write(both_seen_and_told, "w1"))
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 60)
         assert not writing.done()
         assert engine.published == []
     await writing
@@ -164,7 +164,7 @@ async def test_a_hook_commits_with_what_it_follows_and_its_callback_comes_after_
     engine.store.add_pre_commit_hook("w1", lambda: hook)
     with engine.held_commits() as begun:
         writing = asyncio.create_task(engine.store.write(both_seen_and_told, "w1"))
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 60)
         assert committed(engine) == set()
         assert heard == []
     await writing
