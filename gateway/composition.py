@@ -15,7 +15,6 @@ from pydantic import SecretStr
 from gateway.account_queries.start import resume_queries_after_start
 from gateway.api.auth.admission import Admission
 from gateway.api.auth.authenticator import EVERY_ROLE, Authenticator, Role
-from gateway.api.health import HealthCheck
 from gateway.api.services import Services
 from gateway.api.services.account_queries import AccountQueryService
 from gateway.api.services.catalog import CatalogService
@@ -31,6 +30,7 @@ from gateway.dispatch.order_lease_source import OrderDispatcher, OrderLeaseSourc
 from gateway.dispatch.query_lease_source import QueryDispatcher, QueryLeaseSource
 from gateway.dispatch.stream import HEARTBEAT_SECONDS
 from gateway.domain.instant import Instant
+from gateway.health import HealthCheck
 from gateway.orders.start import Started, resume_after_start
 from gateway.settings import Settings
 from gateway.store.port import Store, Transaction

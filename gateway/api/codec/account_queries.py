@@ -9,7 +9,7 @@ from typing import Final
 
 from ordergateway.v1 import account_queries_pb2, query_leases_pb2
 
-from gateway.api.codec.primitives import duration, timedelta_of, timestamp
+from gateway.api.codec.times import duration, timedelta_of, timestamp
 from gateway.domain import fields
 from gateway.domain.account_queries import (
     Query,

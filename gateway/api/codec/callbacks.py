@@ -4,7 +4,7 @@ from typing import Final
 
 from ordergateway.v1 import operations_pb2
 
-from gateway.api.codec.primitives import timestamp
+from gateway.api.codec.times import timestamp
 from gateway.domain.callbacks import Callback, CallbackStatus
 from gateway.domain.refusals import invalid
 

@@ -3,7 +3,7 @@
 from ordergateway.v1 import catalog_pb2
 
 from gateway.api.codec.orders import order_state_to
-from gateway.api.codec.primitives import timestamp
+from gateway.api.codec.times import timestamp
 from gateway.domain.catalog import CatalogOrder, Discrepancy, DiscrepancyKind
 from gateway.domain.refusals import invalid
 

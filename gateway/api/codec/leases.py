@@ -10,7 +10,7 @@ from google.protobuf import duration_pb2
 from ordergateway.v1 import order_leases_pb2
 
 from gateway.api.codec.orders import order_state, order_state_to, task_status
-from gateway.api.codec.primitives import datetime_of, duration, timedelta_of, timestamp
+from gateway.api.codec.times import datetime_of, duration, timedelta_of, timestamp
 from gateway.domain import fields
 from gateway.domain.instant import utc_text
 from gateway.domain.leases import (

@@ -11,7 +11,7 @@ from ordergateway.v1 import operations_pb2
 
 from gateway.api.codec.leases import verification_message
 from gateway.api.codec.orders import order_state, report_message, task_message, task_status
-from gateway.api.codec.primitives import datetime_of, duration, timestamp
+from gateway.api.codec.times import datetime_of, duration, timestamp
 from gateway.domain import fields
 from gateway.domain.health import Health, Pause, QueuedTask, WorkerSeen
 from gateway.domain.instant import utc_text

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ordergateway.v1 import orders_pb2
 
-from gateway.api.codec.primitives import timestamp
+from gateway.api.codec.times import timestamp
 from gateway.domain import fields
 from gateway.domain.models import Policy, Report, Submission, TaskDetail
 from gateway.domain.refusals import invalid

@@ -12,9 +12,9 @@ from starlette.types import ASGIApp
 from gateway.api.auth.admission import Admission
 from gateway.api.call import Method, methods_of
 from gateway.api.connect.codecs import BinaryCodec, StrictJsonCodec
+from gateway.api.connect.encoding import PreparedGzip, Preparing
 from gateway.api.connect.errors import ToldASGIApplication
 from gateway.api.connect.interceptor import ConnectInterceptor, call_now
-from gateway.api.connect.prepared import PreparedGzip, Preparing
 from gateway.api.services import Services
 
 CONNECT_SERVICES: Final[Mapping[str, tuple[type[Any], type[ConnectASGIApplication[Any]]]]] = MappingProxyType(

@@ -16,8 +16,8 @@ from google.protobuf.json_format import MessageToJson, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from gateway.api.call import check_size
+from gateway.api.connect.encoding import Prepared, written
 from gateway.api.connect.errors import connect_error
-from gateway.api.connect.prepared import Prepared, written
 from gateway.domain.json_text import JsonTextError, parse_object
 from gateway.domain.refusals import RefusedError, invalid
 

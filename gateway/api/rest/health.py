@@ -4,7 +4,6 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from gateway.api.health import HealthCheck
 from gateway.api.rest import convert
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import failure, success
@@ -12,6 +11,7 @@ from gateway.api.rest.health_models import Health
 from gateway.api.rest.models import Envelope, Failure
 from gateway.api.rest.route import FacadeRoute
 from gateway.domain.refusals import Reason, Refusal, RefusedError
+from gateway.health import HealthCheck
 
 
 def health_routes(check: HealthCheck) -> APIRouter:

@@ -11,7 +11,7 @@ from gateway.account_queries.topics import topic_of_query
 from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
 from gateway.api.codec import account_queries as codec
-from gateway.api.codec.primitives import make_page_token, page_token
+from gateway.api.codec.page_tokens import make_page_token, page_token
 from gateway.api.offload import checked
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import Heartbeat

@@ -7,7 +7,7 @@ from ordergateway.v1 import operations_pb2
 from gateway.api.answers import accepted
 from gateway.api.call import Call
 from gateway.api.codec.callbacks import callback_message, callback_status
-from gateway.api.codec.primitives import make_page_token, page_token
+from gateway.api.codec.page_tokens import make_page_token, page_token
 from gateway.callbacks.manage import list_callbacks, replay, send_test
 from gateway.domain import fields
 from gateway.domain.models import Actor

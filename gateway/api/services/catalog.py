@@ -5,7 +5,7 @@ from ordergateway.v1 import catalog_pb2
 from gateway.api.call import Call
 from gateway.api.codec import catalog as codec
 from gateway.api.codec.account_queries import query_status_to
-from gateway.api.codec.primitives import make_page_token, page_token
+from gateway.api.codec.page_tokens import make_page_token, page_token
 from gateway.catalog.read import list_catalog
 from gateway.catalog.reconcile import list_discrepancies
 from gateway.catalog.rounds import Rounds

@@ -10,14 +10,14 @@ from gateway.api.answers import accepted, converted
 from gateway.api.call import Call
 from gateway.api.codec import operations as codec
 from gateway.api.codec.orders import task_message
-from gateway.api.codec.primitives import make_page_token, page_position, page_token
-from gateway.api.health import HealthCheck
+from gateway.api.codec.page_tokens import make_page_token, page_position, page_token
 from gateway.api.services.callbacks import CallbackOperations
 from gateway.domain import fields
 from gateway.domain.health import Pause
 from gateway.domain.models import Actor, Policy
 from gateway.domain.operations import BackupFacts
 from gateway.domain.refusals import Refusal
+from gateway.health import HealthCheck
 from gateway.operations.actions import expire_now, requeue, resolve, withdraw
 from gateway.operations.alerts import answer_alert, list_alerts
 from gateway.operations.decisions import list_decisions

@@ -8,7 +8,7 @@ from ordergateway.v1 import orders_pb2
 from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
 from gateway.api.codec import orders as codec
-from gateway.api.codec.primitives import make_page_token, page_token
+from gateway.api.codec.page_tokens import make_page_token, page_token
 from gateway.api.offload import checked
 from gateway.api.submission import file_order
 from gateway.dispatch.notifier import Notifier
