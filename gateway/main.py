@@ -13,9 +13,9 @@ from gateway.dispatch.notifier import Notifier
 from gateway.metrics import Metrics
 from gateway.servers import Servers, certificates_of
 from gateway.settings import Settings
+from gateway.store.port import DatabaseUnusableError
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from gateway.store.sqlite.failures import DatabaseGoneError
-from gateway.store.sqlite.schema import DatabaseUnusableError
 from gateway.sweeps.sweep import run_sweep
 from gateway.tracing import Tracing, set_up_tracing
 

@@ -12,10 +12,11 @@ from gateway.clock import SystemTime, load_clock, system_time
 from gateway.domain.models import Actor
 from gateway.domain.operations import BackupFacts
 from gateway.operations.restore import mark_restored
+from gateway.store.port import DatabaseUnusableError
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.backup import Progress, inspect, place
 from gateway.store.sqlite.file_lock import FileLock
-from gateway.store.sqlite.schema import DatabaseUnusableError, migrate
+from gateway.store.sqlite.schema import migrate
 from gateway.store.sqlite.transaction import SqliteTransaction
 
 _ACTOR: Final = Actor("restore")

@@ -13,12 +13,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-BESIDE_THE_PATH = ("/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin")
-"""Where servers lie that are on the PATH of root alone."""
+BESIDE_THE_PATH = (
+    "/usr/sbin",
+    "/usr/local/sbin",
+    "/opt/homebrew/bin",
+    *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)),
+)
+"""Where servers lie that are on the PATH of root alone, or of nobody."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,10 @@ def _has_japanese_font() -> bool:
     return fonts.returncode == 0 and fonts.stdout != ""
 
 
+def _has_postgresql() -> bool:
+    return find_spec("psycopg") is not None and all(where_is(program) for program in ("initdb", "postgres"))
+
+
 def _may_mount() -> bool:
     from tests.faults.disks import can_mount  # noqa: PLC0415 - it mounts, so only where a test asks
 
@@ -77,6 +87,7 @@ PARTS = {
     "mount": Part("this account may not mount a file system", _may_mount),
     "nginx": _program("nginx"),
     "openssl": _program("openssl"),
+    "postgresql": Part("PostgreSQL or psycopg is not installed", _has_postgresql, ("initdb", "postgres", "pg_ctl")),
     "systemd": Part("there is no systemd here", lambda: where_is("systemd-analyze") is not None, ("systemd-analyze",)),
 }
 

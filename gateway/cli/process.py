@@ -18,8 +18,7 @@ from common.unknown_settings import unknown_settings
 from gateway.logs import set_up_logs
 from gateway.main import FatalStoreError, Ports, run_gateway
 from gateway.settings import Settings, load_settings
-from gateway.store.port import StoreUnavailableError
-from gateway.store.sqlite.schema import DatabaseUnusableError
+from gateway.store.port import DatabaseUnusableError, StoreUnavailableError
 
 _log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, 
 from gateway.dispatch.waiter import Handover, Waiter
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import Refusal, RefusedError
-from gateway.store.port import PreCommitHook, Store, StoreUnavailableError, Transaction
+from gateway.store.port import LOCAL_TOPIC, PreCommitHook, Store, StoreUnavailableError, Transaction
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Dispatcher(Generic[R, L]):
         self._heartbeat_seconds = heartbeat_seconds
         self._notifications = notifier.subscribe(source.topic)
         self._wake = notifier.subscribe(f"dispatcher: {source.topic}")
-        self._look_topic = f"look: {source.topic}"
+        self._look_topic = f"{LOCAL_TOPIC}{source.topic}"
         self._waiters: dict[frozenset[str], dict[Waiter[R, L], None]] = {}
         self._latest: dict[tuple[Hashable, frozenset[str]], Waiter[R, L]] = {}
         self._superseded: set[Waiter[R, L]] = set()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 _NAME = re.compile(r"^-- name: ([a-z_]+)$", re.MULTILINE)
 _ENDED = re.compile(r"^(?!--).*;\Z", re.MULTILINE)
@@ -14,9 +15,14 @@ _ENDED = re.compile(r"^(?!--).*;\Z", re.MULTILINE)
 
 @cache
 def statements() -> Mapping[str, str]:
-    """Return every named statement, with `:parameters`. Raises ValueError as `parse` does."""
+    """Return every named statement that all engines share, with `:parameters`. Raises ValueError as `parse` does."""
+    return load(files(__package__).joinpath("sql"))
+
+
+def load(folder: Traversable) -> dict[str, str]:
+    """Return every named statement of a folder. Raises ValueError as `parse` does, and where a name stands twice."""
     found: dict[str, str] = {}
-    for file in sorted(files(__package__).joinpath("sql").iterdir(), key=lambda entry: entry.name):
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         for name, statement in parse(file.read_text("utf-8")):
             if name in found:
                 raise ValueError(f"the SQL name {name} stands twice")

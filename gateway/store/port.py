@@ -16,6 +16,9 @@ T = TypeVar("T")
 ABOVE_ALL_ROWS: Final = 2**63 - 1
 """A number above every row's, where a list from the newest begins."""
 
+LOCAL_TOPIC: Final = "look: "
+"""How a topic begins that concerns those who wait in this process alone, where several share a database."""
+
 
 class Row(Protocol):
     """A row of a result, read by column name."""
@@ -80,6 +83,10 @@ class StoreUnavailableError(Exception):
 
 class StoreDamagedError(StoreUnavailableError):
     """The database is damaged where it was needed; a person must put a backup back."""
+
+
+class DatabaseUnusableError(Exception):
+    """The database cannot serve as the gateway's; the message says why and what to do."""
 
 
 class Store(Protocol):

@@ -19,8 +19,8 @@ from gateway.domain.operations import BackupFacts
 from gateway.restore import Restored
 from gateway.restore import restore as put_back
 from gateway.settings import Settings, load_settings
+from gateway.store.port import DatabaseUnusableError
 from gateway.store.sqlite.backup import inspect
-from gateway.store.sqlite.schema import DatabaseUnusableError
 
 BACKUP_SECONDS: Final = 3_600.0
 """How long the command waits; the gateway goes on by itself if it is longer."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from gateway.domain.operations import BackupFacts
-from gateway.store.port import StoreUnavailableError
+from gateway.store.port import DatabaseUnusableError, StoreUnavailableError
 from gateway.store.sqlite import connection as connections
-from gateway.store.sqlite.schema import APPLICATION_ID, DatabaseUnusableError, migrations
+from gateway.store.sqlite.schema import APPLICATION_ID, migrations
 
 _PAGES_A_STEP: Final = 2_048
 _INSTRUCTIONS_A_LOOK: Final = 50_000

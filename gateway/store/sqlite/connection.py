@@ -5,7 +5,8 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from gateway.store.sqlite.schema import DatabaseUnusableError, check_ours
+from gateway.store.port import DatabaseUnusableError
+from gateway.store.sqlite.schema import check_ours
 
 LOG_BYTES: Final = 8 * 1024 * 1024
 """What the write-ahead log may keep on the disk: about twice what gathers in it between two checkpoints."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from gateway.store.port import DatabaseUnusableError
 from gateway.store.sqlite.failures import RESTORE
-from gateway.store.sqlite.schema import DatabaseUnusableError
 
 CHECKED_BYTES: Final = 128 * 1024 * 1024
 """A file up to this size is looked through at start, in half a second at most; a backup is always, when it is made."""

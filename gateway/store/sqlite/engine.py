@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from gateway.domain.instant import Clock, Instant
-from gateway.store.port import PrepareHook, Transaction
+from gateway.store.gathering import OnCommit, ignore_commit
+from gateway.store.port import DatabaseUnusableError, PrepareHook, Transaction
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.damage import check_log, check_pages
 from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, primary_code, unavailable, unusable
 from gateway.store.sqlite.file_lock import FileLock
-from gateway.store.sqlite.schema import DatabaseUnusableError, migrate, migrations
+from gateway.store.sqlite.schema import migrate, migrations
 from gateway.store.sqlite.transaction import SqliteTransaction
-from gateway.store.sqlite.writer import GroupWriter, OnCommit, ignore_commit
+from gateway.store.sqlite.writer import GroupWriter
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from common.file_access import next_step
-from gateway.store.port import StoreDamagedError, StoreUnavailableError
-from gateway.store.sqlite.schema import DatabaseUnusableError
+from gateway.store.port import DatabaseUnusableError, StoreDamagedError, StoreUnavailableError
 
 _PRIMARY_CODE: Final = 0xFF
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})

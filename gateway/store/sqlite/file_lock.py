@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from common.file_access import next_step
-from gateway.store.sqlite.schema import DatabaseUnusableError
+from gateway.store.port import DatabaseUnusableError
 
 _ATTEMPTS: Final = 4
 

@@ -3,47 +3,18 @@
 Knows no event loop, so it may run in any thread, one at a time.
 """
 
-import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.domain.instant import Instant
+from gateway.store.gathering import Effects, Job
 from gateway.store.port import PreCommitHook, Transaction
 from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, primary_code
 from gateway.store.sqlite.transaction import SqliteTransaction
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Job:
-    """One operation, and the future of whoever waits for it. `error` is what the operation raised."""
-
-    run: Callable[[Transaction, Instant], Any]
-    future: asyncio.Future[Any]
-    result: Any = None
-    error: BaseException | None = None
-
-    def answer(self) -> None:
-        """Tell whoever waits, unless it has gone."""
-        if self.future.cancelled():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
-
-
-@dataclass(slots=True)
-class Effects:
-    """What a group does beside its changes. `afterwards` is called once it is committed."""
-
-    now: Instant
-    notified: set[str] = field(default_factory=set)
-    afterwards: list[Callable[[], None]] = field(default_factory=list)
 
 
 class GroupRunner:

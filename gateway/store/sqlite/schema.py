@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
+from gateway.store.port import DatabaseUnusableError
+
 APPLICATION_ID: Final = 0x4F474154
 """Marks our files ("OGAT"), so that another program's database is not taken for one."""
-
-
-class DatabaseUnusableError(Exception):
-    """The file cannot serve as the gateway's database; the message says why and what to do."""
 
 
 def migrations() -> Sequence[str]:

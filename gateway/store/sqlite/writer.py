@@ -14,44 +14,23 @@ What can go wrong, and what follows:
   other error nobody knows what is on disk, so the writer stops for good and the process must end.
 """
 
-import asyncio
-import logging
 import sqlite3
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import Context
-from typing import Any, Final
+from typing import Final
 
-from gateway.domain.instant import Clock, Instant
-from gateway.store.port import PreCommitHook, PrepareHook, StoreUnavailableError, Transaction
+from gateway.domain.instant import Clock
+from gateway.store.gathering import Effects, GatheringWriter, Job, OnCommit, ignore_commit
+from gateway.store.port import StoreUnavailableError
 from gateway.store.sqlite.failures import DatabaseGoneError, is_undone, primary_code, unavailable
-from gateway.store.sqlite.group import Effects, GroupRunner, Job
-
-LARGEST_GROUP: Final = 128
-
-SILENT_TURNS: Final = 4
-"""A group begins after so many turns of the event loop that brought no more; an idle loop turns in microseconds."""
-
-GATHER_SECONDS: Final = 0.005
-"""A group begins after this at the latest."""
+from gateway.store.sqlite.group import GroupRunner
 
 BUSY_SECONDS: Final = 2.0
 """How long a group waits for another program (a backup tool, a person with a shell) that has locked the file."""
 
-_log = logging.getLogger(__name__)
 
-
-OnCommit = Callable[[int, float], None]
-"""Is told of each committed group: its operations, and the seconds that the disk took."""
-
-
-def ignore_commit(_operations: int, _seconds: float) -> None:
-    """For whoever counts nothing."""
-
-
-class GroupWriter:
+class GroupWriter(GatheringWriter):
     """Owns the writing connection.
 
     `publish` is called with the topics of each committed group and `on_commit` with its size and time; `on_fatal` once,
@@ -68,39 +47,15 @@ class GroupWriter:
         on_commit: OnCommit = ignore_commit,
         still_there: Callable[[], bool] = lambda: True,
     ) -> None:
+        super().__init__(publish)
         self._connection = connection
         self._clock = clock
-        self._publish = publish
         self._on_fatal = on_fatal
         self._on_commit = on_commit
         self._still_there = still_there
         self._commit_seconds = 0.0
-        self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
-        self._pending: deque[Job] = deque()
         self._runner = GroupRunner(connection)
-        self._pre_commit_hooks: dict[str, PrepareHook] = {}
-        self._busy = False
-        self._stopped = False
-        self._drained = asyncio.Event()
-        self._drained.set()
-
-    def submit(self, run: Callable[[Transaction, Instant], Any]) -> asyncio.Future[Any]:
-        """Queue an operation. Its future is done after the commit."""
-        if self._stopped:
-            raise StoreUnavailableError("the database is closed")
-        job = Job(run, self._loop.create_future())
-        self._pending.append(job)
-        self._drained.clear()
-        if not self._busy:
-            self._busy = True
-            # Outside of the call that happens to be the first of the group: the others have nothing to do with it.
-            Context().run(self._gather_next)
-        return job.future
-
-    def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
-        """Run what `prepare` returns at the end of every group that notifies `topic`."""
-        self._pre_commit_hooks[topic] = prepare
 
     async def close(self) -> None:
         """Run what is queued, then close the connection."""
@@ -108,18 +63,6 @@ class GroupWriter:
         await self._drained.wait()
         self._thread.shutdown()
         self._connection.close()
-
-    def _gather_next(self) -> None:
-        self._loop.call_soon(self._gather, 0, 0, self._loop.time() + GATHER_SECONDS)
-
-    def _gather(self, seen: int, silent_turns: int, until: float) -> None:
-        """Begin when the turns of the loop bring no more: under load a larger group shares one flush to disk."""
-        waiting = len(self._pending)
-        silent_turns = 0 if waiting > seen else silent_turns + 1
-        if silent_turns < SILENT_TURNS and waiting < LARGEST_GROUP and self._loop.time() < until:
-            self._loop.call_soon(self._gather, waiting, silent_turns, until)
-        else:
-            self._begin()
 
     def _begin(self) -> None:
         try:
@@ -134,12 +77,7 @@ class GroupWriter:
 
     def _begun(self, error: sqlite3.Error | None) -> None:
         """Run the next group in the transaction that has begun."""
-        # Whoever has gone before the operation began gets nothing done, least of all a lease.
-        group: list[Job] = []
-        while self._pending and len(group) < LARGEST_GROUP:
-            job = self._pending.popleft()
-            if not job.future.cancelled():
-                group.append(job)
+        group = self._take_group()
         if error is not None:
             self._refuse(group, error)
             return
@@ -152,19 +90,11 @@ class GroupWriter:
 
     def _ran(self, group: list[Job], effects: Effects) -> None:
         """Prepare the hooks here, in the loop's thread, and run them in the transaction."""
-        hooks = self._prepared(effects)
+        hooks = self._prepared(effects.notified)
         self._execute(
             lambda: self._runner.run_hooks(hooks, effects),
             lambda failure: self._refuse(group, failure) if failure else self._commit_in_thread(group, effects),
         )
-
-    def _prepared(self, effects: Effects) -> list[PreCommitHook]:
-        due = {prepare: None for topic, prepare in self._pre_commit_hooks.items() if topic in effects.notified}
-        try:
-            return [hook for prepare in due if (hook := prepare()) is not None]
-        except Exception:  # noqa: BLE001 - a fault of those who wait must not stop the writer
-            _log.exception("what follows a change could not be prepared")
-            return []
 
     def _commit_in_thread(self, group: list[Job], effects: Effects) -> None:
         self._in_thread(self._commit, lambda failure: self._committed(group, effects, failure))
@@ -189,23 +119,6 @@ class GroupWriter:
             self._pending.clear()
             self._on_fatal(error)
             self._next()
-
-    def _tell(self, effects: Effects) -> None:
-        """Tell those who wait. A fault of theirs must not stop the writer; a poll stands behind them."""
-        try:
-            for callback in effects.afterwards:
-                callback()
-            if effects.notified:
-                self._publish(effects.notified)
-        except Exception:  # noqa: BLE001 - whatever it was, it is logged
-            _log.exception("those who wait for a change could not be told")
-
-    def _next(self) -> None:
-        if self._pending:
-            self._gather_next()
-        else:
-            self._busy = False
-            self._drained.set()
 
     def _execute(self, work: Callable[[], sqlite3.Error | None], then: Callable[[sqlite3.Error | None], None]) -> None:
         """Run operations or hooks, and go on with `then` in the loop's thread."""
@@ -238,13 +151,3 @@ class GroupWriter:
         if not self._still_there():
             return DatabaseGoneError("the database file was deleted or replaced while the gateway ran")
         return None
-
-    def _fail(self, group: list[Job], error: StoreUnavailableError) -> None:
-        _log.error("store cannot write: %s", error)
-        for job in group:
-            job.error = error
-        self._answer(group)
-
-    def _answer(self, group: list[Job]) -> None:
-        for job in group:
-            job.answer()

@@ -15,11 +15,10 @@ import pytest
 from gateway.domain.operations import BackupFacts
 from gateway.domain.refusals import Reason
 from gateway.restore import restore
-from gateway.store.port import StoreUnavailableError
+from gateway.store.port import DatabaseUnusableError, StoreUnavailableError
 from gateway.store.sqlite import backup as backups_of_sqlite
 from gateway.store.sqlite.backup import BackupInterruptedError, back_up, inspect
 from gateway.store.sqlite.online_backups import OnlineBackups
-from gateway.store.sqlite.schema import DatabaseUnusableError
 from tests.gateway.operations.backups import never, save
 from tests.gateway.support.book import Book, reason, refused
 from tests.gateway.support.dump import dump

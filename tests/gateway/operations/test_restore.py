@@ -10,7 +10,7 @@ from gateway.domain.leases import Lease, Via
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, Placement, TaskStatus
 from gateway.restore import Restored, restore
-from gateway.store.sqlite.schema import DatabaseUnusableError
+from gateway.store.port import DatabaseUnusableError
 from tests.gateway.operations.backups import save
 from tests.gateway.operations.person import Person, bring
 from tests.gateway.support.book import LOOK, Book, reason, refused

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gateway
-from gateway.store.named_sql import parse, statements
+from gateway.store.named_sql import load, parse, statements
 from tests.gateway.support.book import Book
 
 HOUSE = Path(gateway.__file__).parent
@@ -80,6 +80,13 @@ def test_every_name_that_is_used_exists() -> None:
 
 def test_every_statement_is_used() -> None:
     assert set(statements()) - set(used_names()) == set()
+
+
+def test_a_name_stands_once(tmp_path: Path) -> None:
+    for file in ("a.sql", "b.sql"):
+        (tmp_path / file).write_text("-- name: a\nSELECT 1;\n")
+    with pytest.raises(ValueError, match="a stands twice"):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.gateway.store.conformance.engines import ENGINES, Engine
+from tests.gateway.store.conformance.engines import ENGINES, PARAMETERS, Engine
 from tests.gateway.support.book import POLICY, Book
 from tests.gateway.support.manual_time import ManualTime
 
 T = TypeVar("T")
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=PARAMETERS)
 async def engine(request: pytest.FixtureRequest, tmp_path: Path, time: ManualTime) -> AsyncIterator[Engine]:
     """A store of each engine."""
     async with ENGINES[request.param](tmp_path, time) as opened:
@@ -51,7 +51,7 @@ def loop_in_thread() -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
         loop.close()
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=PARAMETERS)
 def book(request: pytest.FixtureRequest, tmp_path: Path, time: ManualTime) -> Iterator[StoreBook]:
     """The use cases on a store of each engine."""
     with loop_in_thread() as call:

@@ -1,17 +1,26 @@
 """The engines of the store, and what the suite needs of each beside the port: a second view, and faults on command."""
 
 import asyncio
+import re
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+import psycopg
+import pytest
 
 from gateway.clock import load_clock
 from gateway.store.port import Store
+from gateway.store.postgres.engine import PostgresStore
+from gateway.store.postgres.engine import open_database as open_postgres
+from gateway.store.postgres.group_log import GroupLog
+from gateway.store.postgres.session import Session
 from gateway.store.sqlite.engine import SqliteStore, open_database
+from tests.gateway.support import postgres
 from tests.gateway.support.manual_time import ManualTime
 from tests.gateway.support.template import make_ready
 
@@ -35,7 +44,7 @@ class Engine(Protocol):
         ...
 
     @property
-    def violation(self) -> type[Exception]:
+    def violation(self) -> type[Exception] | tuple[type[Exception], ...]:
         """What the engine raises where a rule of the schema is broken."""
         ...
 
@@ -49,10 +58,6 @@ class Engine(Protocol):
 
     def count_commits(self) -> Callable[[], int]:
         """Return how to ask how many commits there were since."""
-        ...
-
-    def lose_next_commit(self) -> BaseException:
-        """Let the next commit fail so that nobody knows whether it was made; return the failure."""
         ...
 
     async def close(self) -> None:
@@ -107,12 +112,6 @@ class SqliteEngine:
         writer._commit = counted  # type: ignore[method-assign]
         return lambda: commits[0]
 
-    def lose_next_commit(self) -> BaseException:
-        failure = sqlite3.OperationalError("disk I/O error")
-        failure.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
-        self.store._writer._commit = lambda: failure  # type: ignore[method-assign]
-        return failure
-
     async def close(self) -> None:
         await self.store.close()
         for connection in self._beside:
@@ -135,7 +134,101 @@ async def sqlite_engine(folder: Path, time: ManualTime) -> AsyncIterator[Engine]
         await engine.close()
 
 
+class BesideRow(dict[str, Any]):
+    """A row that is read by name or by number, as SQLite's."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
+
+
+def beside_row(cursor: Any) -> Callable[[Sequence[Any]], BesideRow]:
+    """psycopg's factory of such rows."""
+    names = [column.name for column in cursor.description or ()]
+    return lambda values: BesideRow(zip(names, values, strict=True))
+
+
+def as_psycopg(sql: str) -> str:
+    """SQL with `?` or `:name` for its parameters, as SQLite takes it, as psycopg does."""
+    return re.sub(r"(?<![:\w]):([a-z_]+)", r"%(\1)s", sql.replace("%", "%%")).replace("?", "%s")
+
+
+@dataclass
+class PostgresEngine:
+    """One database of a server."""
+
+    url: str
+    store: PostgresStore
+    published: list[set[str]]
+    fatal: list[BaseException]
+    _beside: list[Any] = field(default_factory=list)
+
+    @property
+    def violation(self) -> tuple[type[Exception], ...]:
+        return psycopg.IntegrityError, psycopg.DataError
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        if not self._beside:
+            self._beside.append(psycopg.connect(self.url, autocommit=True, row_factory=beside_row))
+        return self._beside[0].execute(as_psycopg(sql).encode(), parameters or None)
+
+    @contextmanager
+    def held_commits(self) -> Iterator[asyncio.Event]:
+        log, begun, go_on = self._log, asyncio.Event(), threading.Event()
+        commit, loop = log.commit, asyncio.get_running_loop()
+
+        def held(session: Session) -> None:
+            loop.call_soon_threadsafe(begun.set)
+            go_on.wait(20)
+            commit(session)
+
+        log.commit = held  # type: ignore[method-assign]
+        try:
+            yield begun
+        finally:
+            log.commit = commit  # type: ignore[method-assign]
+            go_on.set()
+
+    def count_commits(self) -> Callable[[], int]:
+        log, commits = self._log, [0]
+        commit = log.commit
+
+        def counted(session: Session) -> None:
+            commits[0] += 1
+            commit(session)
+
+        log.commit = counted  # type: ignore[method-assign]
+        return lambda: commits[0]
+
+    @property
+    def _log(self) -> GroupLog:
+        return self.store._writer._attempts._groups
+
+    async def close(self) -> None:
+        await self.store.close()
+        for connection in self._beside:
+            connection.close()
+
+
+@asynccontextmanager
+async def postgres_engine(_folder: Path, time: ManualTime) -> AsyncIterator[Engine]:
+    """Open a store on a new database."""
+    with postgres.database() as url:
+        published: list[set[str]] = []
+        fatal: list[BaseException] = []
+        store = PostgresStore(open_postgres(url, postgres.machine(time)), published.append, fatal.append)
+        engine = PostgresEngine(url, store, published, fatal)
+        try:
+            yield engine
+        finally:
+            await engine.close()
+
+
 ENGINES: Mapping[str, Callable[[Path, ManualTime], AbstractAsyncContextManager[Engine]]] = {
     "sqlite": sqlite_engine,
+    "postgres": postgres_engine,
 }
 """Every engine is a line here."""
+
+PARAMETERS: Final = [
+    pytest.param(name, marks=[pytest.mark.needs("postgresql")] if name == "postgres" else []) for name in ENGINES
+]

@@ -26,7 +26,7 @@ def test_two_active_tasks_in_one_slot_are_impossible(book: StoreBook) -> None:
     for task_id in ("po-1", "po-2"):
         book.submit(task_id)
     update(book, "po-1", **ACTIVE)
-    with pytest.raises(book.engine.violation, match="UNIQUE"):
+    with pytest.raises(book.engine.violation, match=r"(?i)unique"):
         update(book, "po-2", **ACTIVE)
     update(book, "po-2", **(ACTIVE | {"slot": "site:sandbox"}))
 
@@ -84,10 +84,10 @@ def test_the_history_is_append_only(book: StoreBook, statement: str) -> None:
         ("UPDATE leases SET permit_expires_us = permit_expires_us + 1", "given once"),
         ("UPDATE leases SET permitted_at = NULL, permit_expires_us = NULL", "given once"),
         ("DELETE FROM leases", "never undone"),
-        ("UPDATE leases SET acknowledged_at = NULL", "CHECK"),
-        ("UPDATE leases SET via = 'rest'", "CHECK"),
-        ("UPDATE leases SET ended_at = 'x'", "CHECK"),
-        ("UPDATE leases SET lease_number = 0", "CHECK"),
+        ("UPDATE leases SET acknowledged_at = NULL", r"(?i)check"),
+        ("UPDATE leases SET via = 'rest'", r"(?i)check"),
+        ("UPDATE leases SET ended_at = 'x'", r"(?i)check"),
+        ("UPDATE leases SET lease_number = 0", r"(?i)check"),
     ],
 )
 def test_a_permit_is_given_once_and_a_lease_is_what_it_is(book: StoreBook, statement: str, says: str) -> None:
@@ -98,7 +98,7 @@ def test_a_permit_is_given_once_and_a_lease_is_what_it_is(book: StoreBook, state
 
 def test_a_permit_needs_an_acknowledged_lease(book: StoreBook) -> None:
     book.take(acknowledge=False)
-    with pytest.raises(book.engine.violation, match="CHECK"):
+    with pytest.raises(book.engine.violation, match=r"(?i)check"):
         book.connection.execute("UPDATE leases SET permitted_at = 'x', permit_expires_us = 1")
 
 
@@ -113,7 +113,7 @@ def test_a_token_exists_once(book: StoreBook) -> None:
     lease = book.take()
     book.report(lease, OrderState.PAID, terminal=True)
     book.submit("po-2")
-    with pytest.raises(book.engine.violation, match=r"UNIQUE.*token"):
+    with pytest.raises(book.engine.violation, match=r"(?i)unique.*token"):
         book.open(token=lease.token)
     assert book.task("po-2").lease_count == 0
 
@@ -123,16 +123,16 @@ def test_a_report_or_a_lease_needs_its_task_and_a_state_is_told_once(book: Store
     copy = (
         "INSERT INTO reports SELECT row + 9, {}, state, 1, NULL, NULL, NULL, '', 1, 1, 1, reported_at, 0 FROM reports"
     )
-    with pytest.raises(book.engine.violation, match="FOREIGN KEY"):
+    with pytest.raises(book.engine.violation, match=r"(?i)foreign key"):
         book.connection.execute(copy.format("'po-9'"))
-    with pytest.raises(book.engine.violation, match="UNIQUE"):
+    with pytest.raises(book.engine.violation, match=r"(?i)unique"):
         book.connection.execute(copy.format("task_id"))
-    with pytest.raises(book.engine.violation, match="CHECK"):
+    with pytest.raises(book.engine.violation, match=r"(?i)check"):
         book.connection.execute("UPDATE reports SET payable_yen = -1")
 
 
 def test_one_alert_of_a_kind_stands_for_a_subject(book: StoreBook) -> None:
     insert = "INSERT INTO alerts (kind, subject, message, raised_at) VALUES ('task_stale', 'po-1', '', '')"
     book.connection.execute(insert)
-    with pytest.raises(book.engine.violation, match="UNIQUE"):
+    with pytest.raises(book.engine.violation, match=r"(?i)unique"):
         book.connection.execute(insert)

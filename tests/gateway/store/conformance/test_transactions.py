@@ -10,7 +10,7 @@ from gateway.account_queries.transition import file, transition
 from gateway.domain.account_queries import QueryError, QueryEvent, QueryKind, QueryStatus, QuerySubmission
 from gateway.domain.instant import Instant
 from gateway.store import account_queries, workers
-from gateway.store.port import RowCountError, StoreUnavailableError, Transaction
+from gateway.store.port import RowCountError, Transaction
 from tests.gateway.store.conformance.engines import Engine
 
 
@@ -111,18 +111,6 @@ async def test_what_waits_together_is_committed_together(engine: Engine) -> None
     await asyncio.gather(*(engine.store.write(seen, f"w{number}") for number in range(100)))
     assert len(committed(engine)) == 100
     assert commits() <= 3
-
-
-async def test_a_commit_of_unknown_outcome_is_fatal(engine: Engine) -> None:
-    failure = engine.lose_next_commit()
-    outcomes = await asyncio.gather(
-        *(engine.store.write(seen, f"w{number}") for number in range(3)), return_exceptions=True
-    )
-    assert {type(outcome) for outcome in outcomes} == {StoreUnavailableError}
-    assert engine.fatal == [failure]
-    assert engine.published == []
-    with pytest.raises(StoreUnavailableError, match="closed"):
-        await engine.store.write(seen, "w9")
 
 
 async def test_an_operation_whose_caller_has_gone_before_it_began_is_not_run(engine: Engine) -> None:

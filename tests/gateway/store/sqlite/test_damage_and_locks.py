@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from gateway.domain.refusals import Reason
+from gateway.store.port import DatabaseUnusableError
 from gateway.store.sqlite import damage
 from gateway.store.sqlite.engine import open_database
-from gateway.store.sqlite.schema import DatabaseUnusableError
 from tests.gateway.support.book import Book
 from tests.gateway.support.grpc_api import RefusedCallError
 from tests.gateway.support.in_process import running_gateway

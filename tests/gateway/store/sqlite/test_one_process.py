@@ -12,10 +12,10 @@ from grpc.aio import AioRpcError
 
 from common.exit_codes import Exit
 from gateway.restore import restore
+from gateway.store.port import DatabaseUnusableError
 from gateway.store.sqlite.backup import back_up
 from gateway.store.sqlite.engine import open_database
 from gateway.store.sqlite.file_lock import FileLock
-from gateway.store.sqlite.schema import DatabaseUnusableError
 from tests.faults.disks import MakeName, every_other_name
 from tests.gateway.support.grpc_api import RefusedCallError, connected
 from tests.gateway.support.process import GatewayProcess, gateway_process, refused_start

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.store.port import DatabaseUnusableError
 from gateway.store.sqlite import schema
 from gateway.store.sqlite.engine import open_database
-from gateway.store.sqlite.schema import APPLICATION_ID, DatabaseUnusableError, migrate, migrations
+from gateway.store.sqlite.schema import APPLICATION_ID, migrate, migrations
 from tests.gateway.support.process import refused_start
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.store.port import DatabaseUnusableError
 from gateway.store.sqlite.engine import open_database
-from gateway.store.sqlite.schema import DatabaseUnusableError
 
 
 def test_a_new_database_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

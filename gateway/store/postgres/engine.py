@@ -1,0 +1,141 @@
+"""The PostgreSQL store as a whole: connects, examines, migrates, runs operations, closes."""
+
+import asyncio
+import functools
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+import psycopg
+
+from gateway.domain.instant import Instant
+from gateway.store.gathering import OnCommit, ignore_commit
+from gateway.store.port import DatabaseUnusableError, PrepareHook, StoreUnavailableError, Transaction
+from gateway.store.postgres.connection import Address, parse_url
+from gateway.store.postgres.failures import Fate, fate_of
+from gateway.store.postgres.group_log import GroupLog
+from gateway.store.postgres.readers import Readers
+from gateway.store.postgres.schema import migrate
+from gateway.store.postgres.server import require_sound
+from gateway.store.postgres.service_clock import Machine, SharedServiceClock, load_shared_clock
+from gateway.store.postgres.writer import PostgresWriter
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BEAT_SECONDS: Final = 1.0
+"""How often a gateway vouches for the time, if it has nothing else to write."""
+
+_WAIT_FOR_OTHERS_SECONDS: Final = 3.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database that was examined and is at the newest schema."""
+
+    address: Address
+    gateway_id: str
+    clock: SharedServiceClock
+
+
+def open_database(url: str, machine: Machine) -> Database:
+    """Connect, examine the server, migrate, and load the service clock. Blocks for up to some seconds.
+
+    Raises DatabaseUnusableError with what to do, StoreUnavailableError where a later start may succeed.
+    """
+    address = parse_url(url)
+    try:
+        with address.connect("start", idle_in_transaction_session_timeout="60s", statement_timeout="0") as connection:
+            for warning in require_sound(connection):
+                _log.warning("the database at %s: %s", address.shown, warning)
+            migrate(connection)
+        session = address.open_session("start")
+        try:
+            clock = load_shared_clock(session, machine, _waiting())
+        finally:
+            session.close()
+    except DatabaseUnusableError as error:
+        raise DatabaseUnusableError(f"{address.shown}: {error}") from error
+    except psycopg.Error as error:
+        words = f"{address.shown}: {' '.join(str(error).split())}"
+        if fate_of(error) is Fate.OF_THE_OPERATION:
+            raise DatabaseUnusableError(words) from error
+        raise StoreUnavailableError(words) from error
+    return Database(address, secrets.token_hex(8), clock)
+
+
+class PostgresStore:
+    """Implements the port `Store` on one database, which other gateways may use at the same time."""
+
+    def __init__(
+        self,
+        database: Database,
+        publish: Callable[[set[str]], None],
+        on_fatal: Callable[[BaseException], None],
+        on_commit: OnCommit = ignore_commit,
+    ) -> None:
+        self._committed_at = 0.0
+        self._on_commit = on_commit
+        address = database.address
+        self._writer = PostgresWriter(
+            functools.partial(address.open_session, "writer"),
+            GroupLog(database.clock, database.gateway_id),
+            publish,
+            on_fatal,
+            self._count_commit,
+        )
+        self._readers = Readers(functools.partial(address.open_session, "reader"), database.clock)
+
+    async def write(
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run an operation in the next group and return its result once it is durable."""
+        result: T = await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
+        return result
+
+    def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
+        """Let what `prepare` returns run at the end of every transaction that notifies `topic`."""
+        self._writer.add_pre_commit_hook(topic, prepare)
+
+    async def read(
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run an operation that only reads, on a snapshot of what is committed."""
+        work = functools.partial(self._readers.read, lambda tx, now: operation(tx, now, *args, **kwargs))
+        result: T = await asyncio.get_running_loop().run_in_executor(self._readers.threads, work)
+        return result
+
+    async def vouch_for_time(self) -> None:
+        """Commit a group a second until cancelled, so that gateways can tell how much time has passed."""
+        while True:
+            if time.monotonic() - self._committed_at >= BEAT_SECONDS:
+                try:
+                    await self.write(lambda _tx, _now: None)
+                except StoreUnavailableError as error:
+                    _log.warning("nobody vouches for the time now: %s", error)
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def close(self) -> None:
+        """Finish what is queued and give every connection back."""
+        await asyncio.to_thread(self._readers.close)
+        await self._writer.close()
+
+    def _count_commit(self, operations: int, seconds: float) -> None:
+        self._committed_at = time.monotonic()
+        self._on_commit(operations, seconds)
+
+
+def _waiting() -> Callable[[], bool]:
+    """Return what pauses, and tells for some seconds that another gateway may still judge the clock."""
+    until = time.monotonic() + _WAIT_FOR_OTHERS_SECONDS
+
+    def wait() -> bool:
+        time.sleep(0.2)
+        return time.monotonic() < until
+
+    return wait

@@ -1,0 +1,92 @@
+"""Reads on snapshots of what is committed, beside the writer."""
+
+import contextlib
+import queue
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+import psycopg
+
+from gateway.domain.instant import Instant
+from gateway.store.port import Transaction
+from gateway.store.postgres.attempts import AGAIN_SECONDS
+from gateway.store.postgres.failures import Fate, fate_of, unavailable
+from gateway.store.postgres.service_clock import SharedServiceClock
+from gateway.store.postgres.session import Session
+from gateway.store.postgres.transaction import PostgresTransaction
+
+T = TypeVar("T")
+
+READERS: Final = 2
+
+
+class Readers:
+    """A few sessions that only read, each used by one thread at a time."""
+
+    def __init__(self, connect: Callable[[], Session], clock: SharedServiceClock) -> None:
+        self._connect = connect
+        self._clock = clock
+        self.threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self._idle: queue.SimpleQueue[Session] = queue.SimpleQueue()
+
+    def read(self, run: Callable[[Transaction, Instant], T]) -> T:
+        """Run an operation in this thread, again on a new session where one is lost. Raises StoreUnavailableError."""
+        until = time.monotonic() + AGAIN_SECONDS
+        while True:
+            session: Session | None = None
+            try:
+                session = self._take()
+                result = self._read(session, run)
+            except psycopg.Error as error:
+                self._put_back(session, whole=False)
+                fate = fate_of(error)
+                if fate is Fate.OF_THE_OPERATION:
+                    raise
+                if fate is Fate.UNAVAILABLE or time.monotonic() > until:
+                    raise unavailable(error, "be read") from error
+                time.sleep(0.05)
+            except BaseException:
+                self._put_back(session, whole=False)
+                raise
+            else:
+                self._put_back(session, whole=True)
+                return result
+
+    def close(self) -> None:
+        """Let running reads end, and close the sessions."""
+        self.threads.shutdown()
+        while not self._idle.empty():
+            self._idle.get().close()
+
+    def _read(self, session: Session, run: Callable[[Transaction, Instant], T]) -> T:
+        sent_us = self._clock.machine.boot_us()
+        session.command("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        row = session.rows(session.send("group_open", {}))[0]
+        transaction = PostgresTransaction(session)
+        result = run(transaction, self._clock.look(row, sent_us).instant)
+        transaction.check()
+        session.command("ROLLBACK")
+        session.settle()
+        return result
+
+    def _take(self) -> Session:
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            return self._connect()
+
+    def _put_back(self, session: Session | None, *, whole: bool) -> None:
+        if session is None:
+            return
+        if not whole:
+            try:
+                session.forget()
+                session.command("ROLLBACK")
+                session.settle()
+            except psycopg.Error:
+                with contextlib.suppress(Exception):
+                    session.close()
+                return
+        self._idle.put(session)

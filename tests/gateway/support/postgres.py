@@ -1,0 +1,160 @@
+"""A real PostgreSQL server of this test process, and a database of its own for each test.
+
+The server is made and started when the first test asks for it, and ends with the process. It keeps its promises
+(fsync is on: the gateway refuses a server without); in a temporary file system that costs nothing.
+"""
+
+import atexit
+import itertools
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from gateway.store.postgres.connection import parse_url
+from gateway.store.postgres.schema import migrate
+from gateway.store.postgres.service_clock import Machine
+from tests.gateway.support.manual_time import ManualTime
+from tests.optional_parts import where_is
+
+_SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": "300",
+    "shared_buffers": "16MB",
+    "max_wal_size": "256MB",
+    "autovacuum": "off",
+}
+
+
+class Server:
+    """A cluster in a folder, served on a Unix socket there by a child of this process."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self._settings = _SETTINGS | settings
+        self._account = _account()
+        if self._account:
+            os.chown(folder, self._account["user"], self._account["group"])
+        folder.chmod(0o755)
+        subprocess.run(
+            [_program("initdb"), "--pgdata", folder / "data", "--username", "gateway", "--auth", "trust",
+             "--encoding", "UTF8", "--locale", "C", "--no-sync"],
+            check=True, capture_output=True, cwd=folder, **self._account,
+        )  # fmt: skip
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it serves."""
+        options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
+        log = (self.folder / "log").open("ab")
+        with log:
+            self.process = subprocess.Popen(
+                [_program("postgres"), "-D", self.folder / "data", "-k", self.folder, *options],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **self._account,
+            )  # fmt: skip
+        until = time.monotonic() + 60
+        while True:
+            try:
+                psycopg.connect(self.url("postgres"), connect_timeout=5).close()
+            except psycopg.OperationalError:
+                assert self.process.poll() is None, (self.folder / "log").read_text()
+                assert time.monotonic() < until, (self.folder / "log").read_text()
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """End every session and stop; `at_once` is `-m immediate`: as after a crash, the log has to be replayed."""
+        if self.process.poll() is None:
+            self.process.send_signal(3 if at_once else 2)
+        self.process.wait(60)
+
+    def url(self, database: str) -> str:
+        """The address of a database, for the role that owns everything."""
+        return f"postgresql://gateway@/{database}?host={self.folder}"
+
+    def execute(self, sql: str, database: str = "postgres", *parameters: Any) -> list[Any]:
+        """Run SQL as the superuser, outside of a transaction; return the rows."""
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(sql.encode(), parameters or None)
+            return cursor.fetchall() if cursor.description else []
+
+
+@cache
+def server() -> Server:
+    """The server of this process."""
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-", dir=memory if os.access(memory, os.W_OK) else None))
+    made = Server(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(made.stop, at_once=True)
+    with parse_url(made.url("postgres")).connect("template") as connection:
+        connection.execute("CREATE DATABASE ready")
+    with parse_url(made.url("ready")).connect("template", statement_timeout="0") as connection:
+        migrate(connection)
+    return made
+
+
+_numbers = itertools.count(1)
+
+
+def new_database(template: str = "ready") -> str:
+    """Make a database at the newest schema, or a copy of another; return its URL."""
+    name = f"test_{next(_numbers)}"
+    server().execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    return server().url(name)
+
+
+def drop_database(url: str) -> None:
+    """Drop a database, whoever is still connected."""
+    server().execute(f"DROP DATABASE IF EXISTS {name_of(url)} WITH (FORCE)")
+
+
+def name_of(url: str) -> str:
+    """The database that a URL names."""
+    return url.partition("@/")[2].partition("?")[0]
+
+
+@contextmanager
+def database() -> Iterator[str]:
+    """A database for a while; gives its URL."""
+    url = new_database()
+    try:
+        yield url
+    finally:
+        drop_database(url)
+
+
+def machine(time: ManualTime) -> Machine:
+    """The clocks of a test's machine, which are the database's too."""
+    clocks = time.machine()
+    return Machine(clocks.boot_id, clocks.boot_us, lambda _read: _microseconds(clocks.wall()))
+
+
+def _microseconds(at: datetime) -> int:
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def _program(name: str) -> str:
+    found = where_is(name)
+    assert found is not None, name
+    return found
+
+
+def _account() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root: then it is run as somebody else."""
+    if os.geteuid() != 0:
+        return {}
+    names = {entry.pw_name: entry for entry in pwd.getpwall()}
+    account = names.get("postgres") or names["nobody"]
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": ()}
