@@ -106,7 +106,7 @@ def note_unknown(tx: Transaction, now: Instant, site: str, order_number: str) ->
 
 def note_moved_on(tx: Transaction, now: Instant, site: str, order_number: str) -> None:
     """Note a discrepancy for each task whose order the site shows in a later state."""
-    tx.change("catalog_moved_on_add", site=site, order_number=order_number, at=now.utc)
+    tx.change_any("catalog_moved_on_add", site=site, order_number=order_number, at=now.utc)
 
 
 def note_missing(tx: Transaction, now: Instant, site: str, *, since: str, until: str) -> None:
@@ -116,12 +116,12 @@ def note_missing(tx: Transaction, now: Instant, site: str, *, since: str, until:
     by `until`, both UTC texts. A task that reports itself that its order was cancelled is left out: such an order may
     well be off the list.
     """
-    tx.change("catalog_missing_add", site=site, since=since, until=until, at=now.utc)
+    tx.change_any("catalog_missing_add", site=site, since=since, until=until, at=now.utc)
 
 
 def drop_settled(tx: Transaction) -> None:
     """Delete the discrepancies that hold no longer, however many there are."""
-    tx.change("catalog_settled_drop")
+    tx.change_any("catalog_settled_drop")
 
 
 def newest_discrepancies(

@@ -56,7 +56,11 @@ class Transaction(ReadTransaction, Protocol):
         ...
 
     def change(self, name: str, /, **parameters: Value) -> int:
-        """Run a named statement and return how many rows it changed, for callers that decide by it or take any."""
+        """Run a named statement and return how many rows it changed, for callers that decide by it."""
+        ...
+
+    def change_any(self, name: str, /, **parameters: Value) -> None:
+        """Run a named statement that may move any number of rows, also none."""
         ...
 
     def notify(self, topic: str) -> None:

@@ -85,12 +85,12 @@ def fill_in_number(tx: Transaction, task_id: str, state: OrderState, site_order_
 
 def take_back_statements(tx: Transaction, task_id: str) -> None:
     """Delete what a person had stated, of however many states."""
-    tx.change("statement_rows_take_back", task_id=task_id)
+    tx.change_any("statement_rows_take_back", task_id=task_id)
 
 
 def clear_number(tx: Transaction, task_id: str, site_order_id: str) -> None:
     """Take an order number out of a task's reports, however many have it."""
-    tx.change("statement_number_clear", task_id=task_id, site_order_id=site_order_id)
+    tx.change_any("statement_number_clear", task_id=task_id, site_order_id=site_order_id)
 
 
 def latest_state_of_workers(tx: ReadTransaction, task_id: str) -> OrderState | None:

@@ -9,8 +9,8 @@ from gateway.store.postgres.session import Reply, Session
 class PostgresTransaction:
     """Runs named SQL on one session and puts hints into `notified`. Lives as long as one transaction at most.
 
-    `insert` and `change_one` are not waited for: whether each moved its one row is told by `check`, which must be
-    called before what they did is kept.
+    `insert`, `change_one` and `change_any` are not waited for: whether they failed, and moved one row where they must,
+    is told by `check`, which must be called before what they did is kept.
     """
 
     __slots__ = ("_expected", "_session", "notified")
@@ -40,6 +40,10 @@ class PostgresTransaction:
     def change(self, name: str, /, **parameters: Value) -> int:
         """Run a named statement and return how many rows it changed."""
         return self._session.count(self._session.send(name, parameters))
+
+    def change_any(self, name: str, /, **parameters: Value) -> None:
+        """Send a named statement that may move any number of rows."""
+        self._session.send(name, parameters)
 
     def notify(self, topic: str) -> None:
         """Wake those who wait for `topic` once this is committed."""

@@ -42,6 +42,10 @@ class SqliteTransaction:
         """Run a named statement and return how many rows it changed."""
         return self._connection.execute(self._statements[name], parameters).rowcount
 
+    def change_any(self, name: str, /, **parameters: Value) -> None:
+        """Run a named statement that may move any number of rows, also none."""
+        self._connection.execute(self._statements[name], parameters)
+
     def notify(self, topic: str) -> None:
         """Wake those who wait for `topic` once this is committed."""
         self.notified.add(topic)

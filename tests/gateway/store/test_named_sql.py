@@ -22,7 +22,7 @@ def calls(source: Path) -> Iterator[ast.Call]:
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("one", "all", "insert", "change_one", "change")
+            and node.func.attr in ("one", "all", "insert", "change_one", "change", "change_any")
             and isinstance(node.func.value, ast.Name)
             and node.func.value.id == "tx"
         ):
