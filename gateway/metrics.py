@@ -1,7 +1,7 @@
-"""Figures for Prometheus (docs/observability.md names each and what to make of it).
+"""Metrics for Prometheus (docs/observability.md names each and what to make of it).
 
-What has happened is counted from the history itself, as far as it has grown since the last look, so no use case counts
-anything. How things stand is read from the database when somebody asks. Labels have few values: statuses, kinds,
+Events are counted from the history, as far as it has grown since the last collection, so no use case counts anything.
+The current state is read from the database when a metric is requested. Labels have few values: statuses, kinds,
 reasons, and the names of workers, of which the most recent ones are shown.
 """
 
@@ -27,13 +27,13 @@ from gateway.store.port import ReadTransaction, Store
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 MAX_WORKERS: Final = 100
-MAX_EVENTS_A_LOOK: Final = 200_000
+MAX_EVENTS_A_COLLECTION: Final = 200_000
 FRESH_SECONDS: Final = 1.0
 """However often it is asked, the database is read once in this time."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Snapshot:
     tasks: dict[str, int]
     queries: dict[str, int]
     callbacks: dict[str, int]
@@ -47,7 +47,7 @@ class _Look:
 
 
 class Metrics:
-    """The gateway's figures, on a registry of their own."""
+    """The gateway's metrics, on a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -124,19 +124,19 @@ class Metrics:
         async with self._looking:
             if time.monotonic() - self._looked_at >= FRESH_SECONDS:
                 problems = {problem.kind for problem in (await health()).problems}
-                self._show(await store.read(self._look))
+                self._show(await store.read(self._collect))
                 for kind in ProblemKind:
                     self._problems.labels(kind.value).set(kind in problems)
                 self._looked_at = time.monotonic()
         self._waiting.set(waiters())
         return generate_latest(self.registry)
 
-    def _look(self, tx: ReadTransaction, now: Instant) -> _Look:
+    def _collect(self, tx: ReadTransaction, now: Instant) -> _Snapshot:
         after = self._seen_event
-        last = min(_last_event(tx, now), after + MAX_EVENTS_A_LOOK)
+        last = min(_last_event(tx, now), after + MAX_EVENTS_A_COLLECTION)
         oldest = tasks.oldest_in_queue(tx, 1)
         waiting_us = now.elapsed_us - oldest[0].queued_us if oldest else 0
-        return _Look(
+        return _Snapshot(
             tasks=counts.tasks_by_status(tx),
             queries=counts.queries_by_status(tx),
             callbacks=counts.callbacks_by_status(tx),
@@ -152,25 +152,25 @@ class Metrics:
             refusals=counts.refusals(tx, after, last),
         )
 
-    def _show(self, look: _Look) -> None:
+    def _show(self, snapshot: _Snapshot) -> None:
         for status in TaskStatus:
-            self._tasks.labels(status.value).set(look.tasks.get(status, 0))
+            self._tasks.labels(status.value).set(snapshot.tasks.get(status, 0))
         for query_status in QueryStatus:
-            self._queries.labels(query_status.value).set(look.queries.get(query_status, 0))
+            self._queries.labels(query_status.value).set(snapshot.queries.get(query_status, 0))
         for callback_status in CallbackStatus:
-            self._callbacks.labels(callback_status.value).set(look.callbacks.get(callback_status, 0))
+            self._callbacks.labels(callback_status.value).set(snapshot.callbacks.get(callback_status, 0))
         for kind in AlertKind:
-            self._alerts.labels(kind.value).set(look.alerts.get(kind, 0))
-        self._queue_age.set(look.queue_age)
+            self._alerts.labels(kind.value).set(snapshot.alerts.get(kind, 0))
+        self._queue_age.set(snapshot.queue_age)
         self._worker_silence.clear()
-        for worker_id, silence in look.workers.items():
+        for worker_id, silence in snapshot.workers.items():
             self._worker_silence.labels(worker_id).set(silence)
-        self._pauses.set(look.pauses)
-        for name, count in look.events.items():
+        self._pauses.set(snapshot.pauses)
+        for name, count in snapshot.events.items():
             self._events.labels(name).inc(count)
-        for (name, reason), count in look.refusals.items():
+        for (name, reason), count in snapshot.refusals.items():
             self._refusals.labels(name, reason).inc(count)
-        self._seen_event = look.last_event
+        self._seen_event = snapshot.last_event
 
 
 def _last_event(tx: ReadTransaction, _now: Instant) -> int:

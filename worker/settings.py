@@ -149,7 +149,7 @@ class WorkerSettings(SiteSettings):
     )
     metrics_textfile: Path | None = Field(
         None,
-        description="File that the worker's figures are written to every 15 s, in Prometheus' text form; its name "
+        description="File that the worker's metrics are written to every 15 s, in Prometheus' text form; its name "
         "should end in .prom, in the folder that node_exporter reads. Default: none is written.",
     )
     log_format: LogFormat = Field("text", description="text: key=value lines for people; json: one object a line.")

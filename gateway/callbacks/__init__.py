@@ -1,1 +1,1 @@
-"""Callbacks on their way out: use cases as plain synchronous functions over a transaction and a moment."""
+"""Callbacks on their way out: use cases as plain synchronous functions over a transaction and an instant."""

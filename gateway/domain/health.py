@@ -11,7 +11,7 @@ from gateway.domain.models import TaskDetail
 
 
 class ProblemKind(StrEnum):
-    """What does not work, or waits for a person. Each is a figure, and has a rule in deploy/prometheus-rules.yml."""
+    """What does not work, or waits for a person. Each is a metric, and has a rule in deploy/prometheus-rules.yml."""
 
     STORE_NOT_WRITABLE = "store_not_writable"
     WORKER_OFFLINE = "worker_offline"

@@ -25,7 +25,7 @@ class Instant:
 
 
 class Clock(Protocol):
-    """Where moments come from."""
+    """Where instants come from."""
 
     def now(self) -> Instant:
         """Read both clocks."""

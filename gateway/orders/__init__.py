@@ -1,1 +1,1 @@
-"""What can happen to an order: use cases as plain synchronous functions over a transaction and a moment."""
+"""What can happen to an order: use cases as plain synchronous functions over a transaction and an instant."""

@@ -127,7 +127,7 @@ class Auditor:
             broken(f"{task_id}: {kind} starts at {row['status_before']}, but the task was {task.status}")
         task.status = row["status_after"]
         if kind in OF_HOLDER and task.leases and ran_at >= task.lease.deadline + self._doubt(task.lease):
-            broken(f"{task_id}: {kind} was accepted after the lease had run out")
+            broken(f"{task_id}: {kind} was accepted after the lease had expired")
         getattr(self, f"_on_{kind}", self._on_other)(event)
 
     def _doubt(self, lease: LeaseSeen) -> float:
@@ -227,17 +227,17 @@ class Auditor:
         self._end(event, "finish")
         lease, broken = event.task.lease, self._books.broken
         if event.row["status_after"] == "failed" and not lease.over_rest and self._books.has_click(event.task_id):
-            broken(f"{event.task_id}: told as failed though a click is on record")
+            broken(f"{event.task_id}: reported as failed though a click is on record")
         look = self._books.looks.get(lease.token)
         if look is None or not look.read or not look.covered:
             return
         if event.details.get("detail", "").startswith(NOT_KNOWN) and not look.own and not look.unexplained:
-            broken(f"{event.task_id}: not known, says its worker, whose journal knows whose each order is")
+            broken(f"{event.task_id}: its worker says not known, though its journal knows whose each order is")
         if look.others or lease.in_doubt:
             return
         told = event.database.execute("SELECT 1 FROM order_numbers WHERE task_id = ?", (event.task_id,)).fetchone()
         if look.own and not told and not any(worker.disk.was_full for worker in self._books.workers):
-            broken(f"{event.task_id}: its worker saw {look.own[0]} alone in the list and does not tell of it")
+            broken(f"{event.task_id}: its worker saw {look.own[0]} alone in the list and does not report it")
 
     def _note_report(self, event: Event) -> None:
         task, details = event.task, event.details
@@ -285,9 +285,9 @@ class Auditor:
         if row["lease_count"] != len(task.leases):
             broken(f"{task_id}: was leased {row['lease_count']} times, the history says {len(task.leases)}")
         if task.newest_state is not None and row["latest_state"] != task.newest_state:
-            broken(f"{task_id}: the latest state is {row['latest_state']}, last told was {task.newest_state}")
+            broken(f"{task_id}: the latest state is {row['latest_state']}, last reported was {task.newest_state}")
         if task.told_as_placed and not row["order_known"]:
-            broken(f"{task_id}: a report has told of an order, and none is known")
+            broken(f"{task_id}: a report has named an order, and none is known")
 
     def _judge_alerts(self, database: sqlite3.Connection) -> None:
         """Every stuck task has its alert, and no other task has one that says it is stuck."""

@@ -240,7 +240,7 @@ class _World:
             for row in machine.read("SELECT task_id FROM outbox WHERE settled_at IS NULL"):
                 waiting.append(f"a report of {row['task_id']} on {machine.name}")
             for row in machine.read("SELECT task_id FROM reclaim_wishes WHERE status IN ('waiting', 'taken')"):
-                waiting.append(f"a wish for {row['task_id']} on {machine.name}")
+                waiting.append(f"a reclaim request for {row['task_id']} on {machine.name}")
         for row in self.read("SELECT task_id, status FROM tasks WHERE status NOT IN ('succeeded', 'failed')"):
             waiting.append(f"{row['task_id']} is {row['status']}")
         return waiting

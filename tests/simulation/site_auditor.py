@@ -116,10 +116,10 @@ class SiteAuditor:
         if worker.read("SELECT 1 FROM orders WHERE task_id = ? AND status <> 'open'", task_id):
             broken(f"{task_id}: {worker.name} orders what its journal has ended")
         if lease.told_as_placed:
-            broken(f"{task_id}: {worker.name} orders what it was told to be ordered")
+            broken(f"{task_id}: {worker.name} orders what was reported as ordered")
         known = worker.read("SELECT 1 FROM leases WHERE task_id = ? AND lease_token <> ?", task_id, lease.token)
         if (known or lease.number > 1) and lease.token not in self._books.looks:
-            broken(f"{task_id}: {worker.name} orders what was in hand before without a look at the site")
+            broken(f"{task_id}: {worker.name} orders what was leased before without a verification")
         left = [since for since in worker.shop.in_cart_since if since < lease.acknowledged_at]
         if left:
             broken(f"{task_id}: {worker.name} fills a cart with things in it that are older than its lease")

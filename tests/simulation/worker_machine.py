@@ -168,7 +168,7 @@ class WorkerMachine:
                 await journal.reclaims.file(task_id)
                 await journal.close()
             except Exception as error:  # noqa: BLE001 -- the person sees it and may try again
-                self._trace(self.name, f"the wish could not be filed: {error}")
+                self._trace(self.name, f"the reclaim request could not be filed: {error}")
             cli.power_off()
 
         cli.spawn(file())

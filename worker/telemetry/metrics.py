@@ -1,6 +1,6 @@
-"""The worker's figures as a text file, since the worker opens no port: node_exporter's textfile collector reads it.
+"""The worker's metrics as a text file, since the worker opens no port: node_exporter's textfile collector reads it.
 
-docs/observability.md names each figure and what to make of it.
+docs/observability.md names each metric and what to make of it.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ INTERVAL_SECONDS = 15.0
 
 
 class WorkerMetrics:
-    """The figures, on a registry of their own."""
+    """The metrics, on a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -57,7 +57,7 @@ class WorkerMetrics:
 
 
 class MetricsFile:
-    """Writes the figures every 15 s, the file as a whole, so that a reader never sees half of it."""
+    """Writes the metrics every 15 s, the file as a whole, so that a reader never sees half of it."""
 
     def __init__(self, path: Path, journal: Journal, disk: DiskSpace, clock: Clock) -> None:
         self._path = path

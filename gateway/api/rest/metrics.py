@@ -9,7 +9,7 @@ from gateway.api.rest.route import FacadeRoute
 
 
 def metrics_routes(page: Callable[[], Awaitable[bytes]], content_type: str) -> APIRouter:
-    """Make the route; `page` writes the figures in the form that `content_type` names."""
+    """Make the route; `page` writes the metrics in the form that `content_type` names."""
     router = APIRouter(route_class=FacadeRoute)
 
     @router.get(

@@ -37,7 +37,7 @@ from tests.simulation.mutants.registry import mutant, replaced, sql, without
 
 @mutant
 def no_token_check(stack: ExitStack) -> None:
-    """Whoever has the worker's name holds the lease."""
+    """The lease token is not checked: the worker's name is enough."""
 
     def is_holder(lease: Any, holder: Any) -> bool:
         return lease is not None and lease.worker_id == holder.worker_id
@@ -48,7 +48,7 @@ def no_token_check(stack: ExitStack) -> None:
 
 @mutant
 def settle_counted_from_the_permit(stack: ExitStack) -> None:
-    """The settle time begins when the permit was granted, not at the later of its expiry and the lease's end."""
+    """The settle time starts when the permit is granted, not at the later of its expiry and the lease's end."""
 
     def settled_us(policy: Any, leases: Any) -> int | None:
         granted = [lease.permit_expires_us - policy.permit_ttl // timedelta(microseconds=1) for lease in leases]
@@ -59,13 +59,13 @@ def settle_counted_from_the_permit(stack: ExitStack) -> None:
 
 @mutant
 def no_settle_time(stack: ExitStack) -> None:
-    """A second permit is given at once."""
+    """A second permit is granted without waiting for the settle time."""
     replaced(stack, gateway.orders.permit, "settled_us", lambda _policy, _leases: 0)
 
 
 @mutant
 def second_permit_to_another_journal(stack: ExitStack) -> None:
-    """Which journal had the first permit does not matter."""
+    """A second permit is granted to another journal than the first."""
     refuse, read = gateway.orders.permit._earlier_leases_refuse, leases.of_task
 
     def mutated(tx: Any, policy: Any, task: Any, lease: Any, request: Any, now: Any) -> Any:
@@ -80,7 +80,7 @@ def second_permit_to_another_journal(stack: ExitStack) -> None:
 
 @mutant
 def automatic_requeue(stack: ExitStack) -> None:
-    """A lease that has run out puts its task back into the queue."""
+    """An expired lease puts its task back into the queue."""
     expire = gateway.orders.expire.expire
 
     def mutated(tx: Any, now: Any, task: Any, *args: Any, **options: Any) -> Any:
@@ -93,7 +93,7 @@ def automatic_requeue(stack: ExitStack) -> None:
 
 @mutant
 def past_the_table(stack: ExitStack) -> None:
-    """The transition function takes any target, and an expired lease asks for the queue."""
+    """The transition function does not check the target, and an expired lease requests `queued`."""
 
     def mutated(tx: Any, now: Any, task: Any, event: Any, _to: Any, *args: Any, **changes: Any) -> Any:
         return transition(tx, now, task, event, TaskStatus.QUEUED, *args, **changes)
@@ -104,21 +104,21 @@ def past_the_table(stack: ExitStack) -> None:
 
 @mutant
 def row_count_ignored(stack: ExitStack) -> None:
-    """A move that found no row is taken for one that did, and the statement misses what is to turn stale."""
+    """The row count of a transition is not checked, and the statement that makes a task stale matches no row."""
     replaced(stack, SqliteTransaction, "change_one", SqliteTransaction.change)
     sql(stack, task_move=f"{statements()['task_move']} AND :status <> 'stale'")
 
 
 @mutant
 def expiry_only_by_the_sweep(stack: ExitStack) -> None:
-    """A renewal, report or permit is not judged when it arrives."""
+    """Renewals, reports and permit requests do not check for expiry; only the sweep does."""
     for module in (gateway.orders.hold, gateway.orders.report):
         replaced(stack, module, "expire_if_due", lambda _tx, _now, task: task)
 
 
 @mutant
 def refusal_rolled_back_with_its_record(stack: ExitStack) -> None:
-    """A refusal is an exception inside the transaction."""
+    """A refusal is an exception, so its record is rolled back with the transaction."""
     report = lease_service.report
 
     def mutated(*args: Any) -> Any:
@@ -132,7 +132,7 @@ def refusal_rolled_back_with_its_record(stack: ExitStack) -> None:
 
 @mutant
 def null_erases(stack: ExitStack) -> None:
-    """A repeated report overwrites with what it does not bring."""
+    """A repeated report overwrites fields that it does not have with null."""
     sql(
         stack,
         report_overwrite="UPDATE reports SET payable_yen = :payable_yen, pay_deadline = :pay_deadline,"
@@ -143,7 +143,7 @@ def null_erases(stack: ExitStack) -> None:
 
 @mutant
 def undo_without_the_fence(stack: ExitStack) -> None:
-    """What a client that has gone was given is taken back, whatever became of it."""
+    """The lease of a disconnected client is undone, whatever happened to it since."""
 
     def undo(tx: Any, now: Any, task_id: str, token: str, actor: Any) -> bool:
         task = tasks.find(tx, task_id)
@@ -160,7 +160,7 @@ def undo_without_the_fence(stack: ExitStack) -> None:
 
 @mutant
 def order_of_arrival(stack: ExitStack) -> None:
-    """The latest state is the one that arrived last, whatever its sequence."""
+    """The latest state is the one that arrived last, not the one with the highest sequence."""
     mirror, arrived = gateway.orders.report._mirror, iter(range(2**30, 2**31))
 
     def mutated(tx: Any, now: Any, task: Any, lease: Any, state: Any, told: Any) -> Any:
@@ -171,19 +171,19 @@ def order_of_arrival(stack: ExitStack) -> None:
 
 @mutant
 def unknown_numbers_ignored(stack: ExitStack) -> None:
-    """A match on the site counts although another task may have an order whose number nobody has told."""
+    """A match on the site counts although another task may have an order whose number is unknown."""
     sql(stack, task_possibly_ordered_without_number="SELECT 1 AS found WHERE :site || :task_id || :since IS NULL")
 
 
 @mutant
 def no_pause(stack: ExitStack) -> None:
-    """A pause does not hold back a permit."""
+    """A permit is granted while dispatch is paused."""
     replaced(stack, gateway.orders.permit, "_pause_refuses", lambda _tx, _task: None)
 
 
 @mutant
 def a_lease_for_everybody(stack: ExitStack) -> None:
-    """An unacknowledged lease is repeated to any session that asks."""
+    """An unacknowledged lease is handed again to any session, not only to its own."""
     sql(
         stack,
         lease_unacknowledged_of_session="SELECT * FROM leases"
@@ -196,7 +196,7 @@ def a_lease_for_everybody(stack: ExitStack) -> None:
 
 @mutant
 def slots_not_unique(stack: ExitStack) -> None:
-    """Neither the use case nor the database keeps a second task out of a slot."""
+    """Neither the use case nor the database prevents a second active task in a slot."""
     sql(stack, task_in_slot="SELECT task_id FROM tasks WHERE slot = :slot AND 0")
     replaced(stack, gateway.orders.lease, "LeaseScope", SimpleNamespace(GLOBAL=None))
     without(stack, "INDEX tasks_one_active_a_slot")
@@ -204,7 +204,7 @@ def slots_not_unique(stack: ExitStack) -> None:
 
 @mutant
 def a_reboot_goes_unnoticed(stack: ExitStack) -> None:
-    """After a reboot the machine's clock is taken for the same one going on."""
+    """After a reboot the elapsed clock is read as if it had continued."""
     init = gateway.clock.ServiceClock.__init__
 
     def mutated(self: Any, machine: Any, _boot_id: str, *args: Any) -> None:
@@ -215,7 +215,7 @@ def a_reboot_goes_unnoticed(stack: ExitStack) -> None:
 
 @mutant
 def answered_before_the_commit(stack: ExitStack) -> None:
-    """Whoever asked is answered once the operation has run, not once it is on disk."""
+    """A caller is answered when the operation has run, before its commit."""
     run_plainly, answer = GroupRunner._run_plainly, GroupWriter._answer
 
     def mutated(self: GroupRunner, group: list[Any], outcome: Any) -> bool:
@@ -233,25 +233,25 @@ def answered_before_the_commit(stack: ExitStack) -> None:
 
 @mutant
 def stale_without_an_alert(stack: ExitStack) -> None:
-    """Nobody is told that a lease has run out."""
+    """An expired lease raises no alert."""
     _never_alerting(stack, AlertKind.TASK_STALE)
 
 
 @mutant
 def needs_human_without_an_alert(stack: ExitStack) -> None:
-    """Nobody is told that a task needs a person."""
+    """A task that needs a person raises no alert."""
     _never_alerting(stack, AlertKind.TASK_NEEDS_HUMAN)
 
 
 @mutant
 def resolved_before_it_is_settled(stack: ExitStack) -> None:
-    """A person's statement that nothing was ordered is taken while a click may still be on its way."""
+    """A task is resolved to failed before its permit is settled, while a click may still arrive."""
     replaced(stack, gateway.operations.actions, "_not_settled", lambda *_: None)
 
 
 @mutant
 def second_permit_never_given(stack: ExitStack) -> None:
-    """Whoever asks for a task's second permit is refused, whatever the settle time, the journal and the look say."""
+    """A second permit is always refused, whatever the settle time, the journal and the verification say."""
     refuse = gateway.orders.permit._earlier_leases_refuse
 
     def mutated(tx: Any, policy: Any, task: Any, lease: Any, request: Any, now: Any) -> Any:
@@ -268,7 +268,7 @@ def second_permit_never_given(stack: ExitStack) -> None:
 
 @mutant
 def recovered_task_never_permitted(stack: ExitStack) -> None:
-    """A task that was in other hands before gets no permit."""
+    """A recovered task is never granted a permit."""
 
     def mutated(task: Any, _lease: Any, _request: Any, _now: Any) -> Any:
         never = gateway.orders.permit._refuse(task, Reason.PERMIT_NOT_VERIFIED, "it was in other hands")
@@ -279,7 +279,7 @@ def recovered_task_never_permitted(stack: ExitStack) -> None:
 
 @mutant
 def look_before_the_settle_time(stack: ExitStack) -> None:
-    """A look that began before the first permit was settled counts for a second one."""
+    """A verification that began before the first permit was settled is accepted for a second one."""
     refuse = gateway.orders.permit._earlier_leases_refuse
 
     def mutated(*args: Any) -> Any:
@@ -292,7 +292,7 @@ def look_before_the_settle_time(stack: ExitStack) -> None:
 
 @mutant
 def permit_though_an_order_is_known(stack: ExitStack) -> None:
-    """A report that tells of an order keeps no permit back."""
+    """A permit is granted although a report says that an order exists."""
     refuse = gateway.orders.permit._own_lease_refuses
 
     def mutated(task: Any, *args: Any) -> Any:
@@ -303,7 +303,7 @@ def permit_though_an_order_is_known(stack: ExitStack) -> None:
 
 @mutant
 def undo_without_token(stack: ExitStack) -> None:
-    """What is taken back is the task's unacknowledged lease, whichever it is by now."""
+    """An undo does not compare the token: it takes back the task's current unacknowledged lease."""
     sql(
         stack,
         lease_take_back="UPDATE leases SET given_count = given_count - 1 WHERE task_id = :task_id AND :token <> ''"
@@ -315,7 +315,7 @@ def undo_without_token(stack: ExitStack) -> None:
 
 @mutant
 def undo_of_an_acknowledged_lease(stack: ExitStack) -> None:
-    """A lease whose answer was lost on the way is taken back, though its worker has taken it up meanwhile."""
+    """An undo takes back a lease that its worker has acknowledged meanwhile."""
     sql(
         stack,
         lease_take_back="UPDATE leases SET given_count = 0 WHERE task_id = :task_id AND token = :token"
@@ -327,7 +327,7 @@ def undo_of_an_acknowledged_lease(stack: ExitStack) -> None:
 
 @mutant
 def undo_though_given_again(stack: ExitStack) -> None:
-    """A lease is taken back for a stream that broke, though it was handed over in another one."""
+    """An undo for a broken stream takes back a lease that was handed over in another stream."""
     sql(
         stack,
         lease_take_back="UPDATE leases SET given_count = 0 WHERE task_id = :task_id AND token = :token"
@@ -337,7 +337,7 @@ def undo_though_given_again(stack: ExitStack) -> None:
 
 @mutant
 def a_caller_that_has_gone_is_served(stack: ExitStack) -> None:
-    """An operation is done though whoever asked for it has gone before it began."""
+    """An operation runs although its caller disconnected before it began."""
     begun = GroupWriter._begun
 
     def mutated(self: GroupWriter, error: Any) -> None:
@@ -351,19 +351,19 @@ def a_caller_that_has_gone_is_served(stack: ExitStack) -> None:
 
 @mutant
 def unknown_commit_called_undone(stack: ExitStack) -> None:
-    """After a commit of which nobody knows whether it reached the disk, the gateway goes on."""
+    """The gateway continues after a commit whose outcome is unknown."""
     replaced(stack, gateway.store.sqlite.writer, "is_undone", lambda _error: True)
 
 
 @mutant
 def late_report_makes_no_order_known(stack: ExitStack) -> None:
-    """A report that comes too late is kept, but what it says of an order counts for nothing."""
+    """A late report is recorded, but an order in it does not make the order known."""
     replaced(stack, tasks, "mark_order_known", lambda *_: None)
 
 
 @mutant
 def rest_lease_cannot_have_clicked(stack: ExitStack) -> None:
-    """A lease over REST, where nobody asks for a permit, counts as if nothing could have been ordered under it."""
+    """A lease over REST, which needs no permit, counts as one under which nothing can have been ordered."""
 
     def permitted(lease: Any) -> bool:
         return lease.via is not Via.REST and lease.permit_expires_us is not None
@@ -373,7 +373,7 @@ def rest_lease_cannot_have_clicked(stack: ExitStack) -> None:
 
 @mutant
 def restored_without_a_mark(stack: ExitStack) -> None:
-    """After a restore the open tasks are what they were at the backup."""
+    """After a restore the open tasks are not marked as possibly ordered."""
     replaced(stack, gateway.restore, "mark_restored", lambda *_: 0)
 
 

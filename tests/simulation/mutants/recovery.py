@@ -32,7 +32,7 @@ from worker.sites.port import Cart, OrderList, Page
 
 @mutant
 def click_though_no_permit_could_be_asked(stack: ExitStack) -> None:
-    """Where the gateway cannot be reached, the worker clicks without its permit."""
+    """The worker clicks without a permit when the gateway is unreachable."""
     obtain = worker.orders.submit.obtain_permit
 
     async def mutated(order: OrderRun, *args: Any) -> Any:
@@ -47,7 +47,7 @@ def click_though_no_permit_could_be_asked(stack: ExitStack) -> None:
 
 @mutant
 def click_record_not_awaited(stack: ExitStack) -> None:
-    """The click does not wait until its record is on disk."""
+    """The click does not wait for its record to be flushed."""
     record, writing = Claims.record_click, list[Any]()
 
     async def mutated(self: Claims, *args: Any) -> None:
@@ -58,7 +58,7 @@ def click_record_not_awaited(stack: ExitStack) -> None:
 
 @mutant
 def one_click_a_lease(stack: ExitStack) -> None:
-    """The click record keeps out a second click under the same lease, not of the same task."""
+    """The click record is unique for each lease instead of each task."""
     record = Claims.record_click
 
     async def mutated(self: Claims, task_id: str, lease_token: str) -> None:
@@ -74,7 +74,7 @@ def one_click_a_lease(stack: ExitStack) -> None:
 
 @mutant
 def click_record_passed_over(stack: ExitStack) -> None:
-    """A click record that is there already does not keep the click back."""
+    """An existing click record does not prevent the click."""
     record = Claims.record_click
 
     async def mutated(self: Claims, *args: Any) -> None:
@@ -88,7 +88,7 @@ def click_record_passed_over(stack: ExitStack) -> None:
 
 @mutant
 def never_clicked_whatever_the_journal_says(stack: ExitStack) -> None:
-    """A run is told that nothing was clicked, whatever the journal says."""
+    """A run assumes that nothing was clicked, whatever the journal says."""
 
     def ignorant(**about: Any) -> OrderRun:
         return OrderRun(**about | {"clicked": False})
@@ -98,7 +98,7 @@ def never_clicked_whatever_the_journal_says(stack: ExitStack) -> None:
 
 @mutant
 def click_broken_off_by_a_stop(stack: ExitStack) -> None:
-    """A stop, or a lost lease, breaks off a click that is under way."""
+    """A stop or a lost lease cancels a click in progress."""
 
     async def mutated(self: OrderRun, operation: Any) -> Any:
         return await self.guard.hold(operation, seconds=self.parts.policy.step_seconds)
@@ -108,7 +108,7 @@ def click_broken_off_by_a_stop(stack: ExitStack) -> None:
 
 @mutant
 def no_new_confirmation_after_a_wait(stack: ExitStack) -> None:
-    """After waiting for its permit the worker clicks on the page that it had opened before."""
+    """After waiting for a permit the worker submits the confirmation page from before the wait."""
     obtain = worker.orders.submit.obtain_permit
 
     async def mutated(*args: Any) -> Any:
@@ -120,7 +120,7 @@ def no_new_confirmation_after_a_wait(stack: ExitStack) -> None:
 
 @mutant
 def cart_not_emptied(stack: ExitStack) -> None:
-    """What an earlier run, or somebody else, has left in the cart stays there."""
+    """The cart is not emptied first: what an earlier run or somebody else left stays in it."""
 
     async def nothing(_self: SimSite) -> Cart:
         return Cart((), Page("", "GET", 200, b""))
@@ -130,13 +130,13 @@ def cart_not_emptied(stack: ExitStack) -> None:
 
 @mutant
 def evidence_written_over(stack: ExitStack) -> None:
-    """A step that comes again writes over what it kept before."""
+    """A repeated step overwrites its earlier evidence."""
     replaced(stack, EvidenceStore, "_free_name", lambda _self, _folder, step: step)
 
 
 @mutant
 def no_margin_in_the_lease_guard(stack: ExitStack) -> None:
-    """A lease is used to its very end, so that a write can arrive after it."""
+    """The lease guard has no margin, so a write can arrive after the lease's end."""
     replaced(stack, worker.gateway.lease, "margin_of", lambda _ttl: 0.0)
 
 
@@ -155,7 +155,7 @@ def ended_task_run_again(stack: ExitStack) -> None:
 
 @mutant
 def recovered_judged_by_lease_count_alone(stack: ExitStack) -> None:
-    """A task whose first lease this is counts as new, even if the journal knows it."""
+    """A task with its first lease counts as new, even if the journal knows it."""
     take = Orders.take_lease
 
     async def mutated(self: Orders, lease: Any) -> Taken | None:
@@ -167,7 +167,7 @@ def recovered_judged_by_lease_count_alone(stack: ExitStack) -> None:
 
 @mutant
 def lease_taken_twice(stack: ExitStack) -> None:
-    """A lease that the journal has is taken as if it were new."""
+    """A lease that the journal already has is executed again."""
     take = Orders.take_lease
 
     async def mutated(self: Orders, lease: Any) -> Taken | None:
@@ -180,7 +180,7 @@ def lease_taken_twice(stack: ExitStack) -> None:
 
 @mutant
 def placed_but_not_found_goes_on(stack: ExitStack) -> None:
-    """What was reported as ordered, and is not in the list, is ordered again."""
+    """An order that was reported, and is not in the list, is placed again."""
     settle = worker.orders.recovery.apply_finding
 
     async def mutated(order: OrderRun, finding: Any) -> End | None:
@@ -196,7 +196,7 @@ def placed_but_not_found_goes_on(stack: ExitStack) -> None:
 
 @mutant
 def first_page_only(stack: ExitStack) -> None:
-    """The order list's first page is taken for the whole."""
+    """Only the first page of the order list is read, and counts as all of it."""
     list_orders = SimSite.list_orders
 
     async def mutated(self: SimSite, *, since: Any, max_pages: int) -> OrderList:
@@ -209,7 +209,7 @@ def first_page_only(stack: ExitStack) -> None:
 
 @mutant
 def a_failing_list_is_empty(stack: ExitStack) -> None:
-    """A list that cannot be read counts as one without orders."""
+    """An order list that cannot be read counts as empty."""
     list_orders = SimSite.list_orders
 
     async def mutated(self: SimSite, **about: Any) -> OrderList:
@@ -223,13 +223,13 @@ def a_failing_list_is_empty(stack: ExitStack) -> None:
 
 @mutant
 def others_numbers_not_left_out(stack: ExitStack) -> None:
-    """An order of another task can be taken for this one's."""
+    """The numbers of other tasks' orders are not excluded from the matches."""
     _judged(stack, lambda _listed, _numbers: frozenset())
 
 
 @mutant
 def others_numbers_by_suffix(stack: ExitStack) -> None:
-    """Other tasks' orders are known by the last four characters of their numbers."""
+    """Other tasks' orders are compared by the last four characters of their numbers only."""
 
     def alike(listed: OrderList, numbers: frozenset[str]) -> frozenset[str]:
         ends = {number[-4:] for number in numbers}
@@ -240,7 +240,7 @@ def others_numbers_by_suffix(stack: ExitStack) -> None:
 
 @mutant
 def own_numbers_of_others_forgotten(stack: ExitStack) -> None:
-    """Only the gateway is asked which orders are other tasks', not the worker's own journal."""
+    """Other tasks' order numbers come from the gateway only, not from the worker's own journal."""
 
     async def none(*_: Any) -> frozenset[str]:
         return frozenset()
@@ -250,7 +250,7 @@ def own_numbers_of_others_forgotten(stack: ExitStack) -> None:
 
 @mutant
 def first_of_several_matches(stack: ExitStack) -> None:
-    """Of several orders that could be it, the first one is."""
+    """Of several matching orders the first one counts."""
     judge = worker.orders.verification.judge
 
     def mutated(listed: OrderList, wanted: Sequence[Any], others: OtherTasks) -> Judgement:

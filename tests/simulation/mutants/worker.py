@@ -31,7 +31,7 @@ from worker.orders.run import OrderRun
 
 @mutant
 def no_permit(stack: ExitStack) -> None:
-    """The worker clicks without asking."""
+    """The worker clicks without requesting a permit."""
 
     async def granted(_run: OrderRun, _intent: Any) -> Any:
         return Permit(deadline=float("inf"), waited=False)
@@ -41,13 +41,13 @@ def no_permit(stack: ExitStack) -> None:
 
 @mutant
 def permit_without_expiry(stack: ExitStack) -> None:
-    """A permit is good for ever."""
+    """A permit never expires."""
     replaced(stack, worker.orders.submit, "ensure_permitted", lambda _run, _permit: None)
 
 
 @mutant
 def no_look_when_the_connection_stands(stack: ExitStack) -> None:
-    """The last look at permit and lease comes before the connection is opened that the click goes over."""
+    """The last check of permit and lease comes before the click's connection is opened."""
 
     async def connect(self: SimSite, _pre_send_check: Any) -> None:
         await asyncio.sleep(self._link.connecting("submit"))
@@ -57,7 +57,7 @@ def no_look_when_the_connection_stands(stack: ExitStack) -> None:
 
 @mutant
 def permit_counted_from_the_answer(stack: ExitStack) -> None:
-    """The permit's time begins when its answer arrives."""
+    """The permit's validity is counted from the arrival of its answer, not from the request."""
     obtain = worker.orders.submit.obtain_permit
 
     async def mutated(order: OrderRun, intent: Any) -> Any:
@@ -69,7 +69,7 @@ def permit_counted_from_the_answer(stack: ExitStack) -> None:
 
 @mutant
 def no_verification(stack: ExitStack) -> None:
-    """A recovered task is ordered without a look at the site."""
+    """A recovered task is ordered without a verification."""
 
     async def nothing(*_: Any) -> None: ...
 
@@ -79,7 +79,7 @@ def no_verification(stack: ExitStack) -> None:
 
 @mutant
 def false_attestation(stack: ExitStack) -> None:
-    """The journal is not asked whether it holds a click record."""
+    """The attestation ignores a click record in the journal."""
 
     async def no(*_: Any) -> bool:
         return False
@@ -89,7 +89,7 @@ def false_attestation(stack: ExitStack) -> None:
 
 @mutant
 def click_record_after_the_click(stack: ExitStack) -> None:
-    """First the click, then its record."""
+    """The click record is written after the click."""
     click = worker.orders.submit._click
 
     async def check(order: OrderRun, permit: Any) -> None:
@@ -111,7 +111,7 @@ def click_record_after_the_click(stack: ExitStack) -> None:
 
 @mutant
 def submit_resent_by_the_client(stack: ExitStack) -> None:
-    """The submit goes on a connection that was used before, and is sent again if that turns out dead."""
+    """The submit reuses a connection, and is resent if that connection turns out to be closed."""
 
     async def submit(self: SimSite, confirmation: Any, _pre_send_check: Any) -> Any:
         return await self._submit(confirmation, fresh=False)
@@ -121,7 +121,7 @@ def submit_resent_by_the_client(stack: ExitStack) -> None:
 
 @mutant
 def failed_after_a_click_record(stack: ExitStack) -> None:
-    """What went wrong after the click is told as failed."""
+    """An error after the click is reported as failed."""
     finish = worker.orders.executor._finish
 
     async def mutated(order: OrderRun, end: End) -> OrderStatus:
@@ -134,7 +134,7 @@ def failed_after_a_click_record(stack: ExitStack) -> None:
 
 @mutant
 def recovered_run_pays(stack: ExitStack) -> None:
-    """A run that took a task over pays its order."""
+    """A recovered run pays the order."""
     pay = worker.orders.executor.pay
 
     async def mutated(order: OrderRun, intent: Any) -> End:
@@ -146,13 +146,13 @@ def recovered_run_pays(stack: ExitStack) -> None:
 
 @mutant
 def cart_not_compared(stack: ExitStack) -> None:
-    """Whatever is in the cart is ordered: neither the cart nor the confirmation page is compared with the intent."""
+    """Neither the cart nor the confirmation page is compared with the intent."""
     replaced(stack, worker.orders.cart, "difference", lambda _wanted, _shown: None)
 
 
 @mutant
 def confirmation_not_compared(stack: ExitStack) -> None:
-    """The cart is compared, the confirmation page is not."""
+    """The confirmation page is not compared with the intent; the cart is."""
     difference, open_confirmation = worker.orders.cart.difference, SimSite.open_confirmation
     on_a_page: list[Any] = []
 
@@ -170,7 +170,7 @@ def confirmation_not_compared(stack: ExitStack) -> None:
 
 @mutant
 def payment_not_recorded(stack: ExitStack) -> None:
-    """Each order is paid a second time, and no record keeps that out (see `payment_repeated`)."""
+    """Each order is paid twice, and no payment record prevents it (see `payment_repeated`)."""
 
     async def nothing(*_: Any) -> None: ...
 
@@ -180,7 +180,7 @@ def payment_not_recorded(stack: ExitStack) -> None:
 
 @mutant
 def no_amount_guard(stack: ExitStack) -> None:
-    """Whatever it costs is paid."""
+    """The amount to pay is not compared with the limit."""
     replaced(stack, worker.orders.cart, "guard_amount", lambda _yen, _limit: None)
 
 
@@ -196,7 +196,7 @@ def wall_clock_lease_guard(stack: ExitStack) -> None:
 
 @mutant
 def lease_counted_from_the_answer(stack: ExitStack) -> None:
-    """A renewed lease is trusted from the moment its answer arrives."""
+    """A renewed lease is counted from the arrival of the answer, not from the request."""
     renew = LeaseGuard.renew
 
     async def mutated(self: LeaseGuard) -> None:
@@ -208,7 +208,7 @@ def lease_counted_from_the_answer(stack: ExitStack) -> None:
 
 @mutant
 def lost_lease_ignored(stack: ExitStack) -> None:
-    """The worker begins and goes on with steps on the site whatever became of its lease."""
+    """The worker starts and continues steps on the site after its lease was lost."""
 
     async def hold(_self: LeaseGuard, step: Any, *, seconds: float | None) -> Any:
         async with asyncio.timeout(seconds):
@@ -220,7 +220,7 @@ def lost_lease_ignored(stack: ExitStack) -> None:
 
 @mutant
 def no_acknowledgement(stack: ExitStack) -> None:
-    """The worker acts as soon as it has a lease."""
+    """The worker acts without acknowledging its lease."""
     renew, begun = LeaseGuard.renew, set[int]()
 
     @wraps(renew)
@@ -235,7 +235,7 @@ def no_acknowledgement(stack: ExitStack) -> None:
 
 @mutant
 def report_before_evidence(stack: ExitStack) -> None:
-    """The page goes to the disk when there is time."""
+    """A report is sent before its evidence is on disk."""
     keep, writing = OrderRun.keep, list[Any]()
 
     async def mutated(self: OrderRun, step: str, page: Any, state: Any = None) -> str:
@@ -254,7 +254,7 @@ def report_before_evidence(stack: ExitStack) -> None:
 
 @mutant
 def a_report_is_sent_once(stack: ExitStack) -> None:
-    """A report whose answer does not come counts as delivered."""
+    """A report is sent once; without an answer it counts as delivered."""
 
     async def mutated(self: Outbox, report: Any, _backoff: Any) -> None:
         with suppress(Unreachable, Refused):
@@ -269,7 +269,7 @@ def a_report_is_sent_once(stack: ExitStack) -> None:
 
 @mutant
 def delivery_gives_up(stack: ExitStack) -> None:
-    """A local failure, such as a full disk, ends the delivery of a task's reports until the next restart."""
+    """A local failure, such as a full disk, stops the delivery of a task's reports until the next restart."""
     deliver_one, start, once = Outbox._deliver_one, Outbox.start, set[int]()
 
     async def mutated(self: Outbox, report: Any, backoff: Any) -> None:
@@ -289,7 +289,7 @@ def delivery_gives_up(stack: ExitStack) -> None:
 
 @mutant
 def taken_reclaim_request_is_forgotten(stack: ExitStack) -> None:
-    """A wish whose end could not be written down is in execution until the next restart."""
+    """A reclaim request whose end could not be recorded stays in execution until the next restart."""
     interrupt, once = Reclaims.interrupt_taken, WeakSet[Reclaims]()
 
     async def mutated(self: Reclaims) -> None:
@@ -302,7 +302,7 @@ def taken_reclaim_request_is_forgotten(stack: ExitStack) -> None:
 
 @contextmanager
 def payment_repeated() -> Iterator[None]:
-    """Each order is paid a second time. Alone this is no mutant: the payment record keeps the second payment out."""
+    """Each order is paid twice. Alone this is no mutant: the payment record prevents the second payment."""
     pay = worker.orders.executor.pay
 
     async def mutated(order: OrderRun, intent: Any) -> End:
