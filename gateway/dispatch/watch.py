@@ -36,7 +36,7 @@ async def watch(
     Raises RefusedError with the refusal of `get`, or SHUTTING_DOWN when the gateway stops.
     """
     with notifier.subscribe(topic) as changes:
-        # What was told last is known by its hash alone: it may be large, and thousands may watch it.
+        # What was told last is known by its hash alone.
         last: int | None = None
         while True:
             found = await store.read(get, key)
@@ -47,6 +47,8 @@ async def watch(
                 last = hash(found)
             if found.has_ended:
                 return
+            # It may be large, and thousands may wait here.
+            del found
             while not await changes.wait(heartbeat_seconds):
                 yield HEARTBEAT
             if notifier.closing:

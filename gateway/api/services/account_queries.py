@@ -82,3 +82,4 @@ class AccountQueryService:
                     yield account_queries_pb2.WatchQueryResponse(heartbeat=heartbeat())
                 else:
                     yield account_queries_pb2.WatchQueryResponse(query=codec.query_detail_message(change))
+                del change  # it may be large, and the next one a long time coming

@@ -76,6 +76,7 @@ class OrderService:
                     yield orders_pb2.WatchOrderResponse(heartbeat=heartbeat())
                 else:
                     yield orders_pb2.WatchOrderResponse(task=codec.task_message(change))
+                del change  # it may be large, and the next one a long time coming
 
     async def cancel_order(self, request: orders_pb2.CancelOrderRequest, call: Call) -> orders_pb2.CancelOrderResponse:
         """Withdraw a task that was never leased."""

@@ -27,6 +27,10 @@ T = TypeVar("T")
 
 READERS: Final = 2
 
+MAX_READS: Final = 32
+"""How many reads may be asked of the readers at once. What they find waits in memory for the loop, which is slower."""
+
+
 _log = logging.getLogger(__name__)
 
 
@@ -94,6 +98,7 @@ class SqliteStore:
             database.writing, clock, publish, on_fatal, on_commit, still_there=database.lock.lies_at_path
         )
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self._reads = asyncio.Semaphore(MAX_READS)
         self._per_thread = threading.local()
         self._reading: list[sqlite3.Connection] = []
 
@@ -113,7 +118,8 @@ class SqliteStore:
     ) -> T:
         """Run an operation that only reads, on a snapshot of what is committed."""
         work = functools.partial(self._read, lambda tx, now: operation(tx, now, *args, **kwargs))
-        result: T = await asyncio.get_running_loop().run_in_executor(self._readers, work)
+        async with self._reads:
+            result: T = await asyncio.get_running_loop().run_in_executor(self._readers, work)
         return result
 
     async def close(self) -> None:
