@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.descriptor_pool import Default
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 
 from gateway.api.grpc.handlers import GrpcHandlers
 from gateway.clock import ServiceClock
@@ -139,10 +141,15 @@ class Rig:
         handler = self.machine.server.handlers[path]
         context = SlowContext(METADATA, request.SerializeToString())
         taken = [] if taken is None else taken
-        if handler.stream_unary is not None:
-            taken.append(await handler.stream_unary(None, context))
-        else:
-            await _send_all(handler.stream_stream(None, context), taken)
+        read = GetMessageClass(Default().FindMethodByName(path[1:].replace("/", ".")).output_type).FromString
+        try:
+            if handler.stream_unary is not None:
+                taken.append(read(await handler.stream_unary(None, context)))
+            else:
+                encoded = handler.response_serializer
+                await _send_all(handler.stream_stream(None, context), lambda boxed: taken.append(read(encoded(boxed))))
+        finally:
+            context.done()
         return taken
 
     async def break_off(
@@ -191,6 +198,7 @@ class Rig:
             "timers": sum(not timer._cancelled for timer in self.loop._scheduled),  # type: ignore[attr-defined]
             "generators": len(self.loop._asyncgens),  # type: ignore[attr-defined]
             "calls": self.machine.handlers._running,
+            "untaken": self.machine.handlers._outgoing._bytes,
             "unread": [places._taken for places in self.machine.handlers._unread.values() if places._taken],
             "waiters": self.machine.gateway.admission.waiters,
             "subscriptions": sorted(self.machine.gateway.notifier.topics()),
@@ -241,10 +249,10 @@ async def _bounded(work: Coroutine[Any, Any, Any]) -> Any:
 def _nothing() -> None: ...
 
 
-async def _send_all(messages: AsyncIterator[Any], taken: list[Any]) -> None:
+async def _send_all(messages: AsyncIterator[Any], take: Callable[[Any], None]) -> None:
     """As grpc does: a message is in its hands at once, and sending may wait; nobody closes the iterator."""
     async for message in messages:
-        taken.append(message)
+        take(message)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 

@@ -30,6 +30,18 @@ class ServerContext:
     def __init__(self, metadata: Sequence[tuple[str, Any]], request: bytes) -> None:
         self._metadata = metadata
         self._requests = [request]
+        self._callbacks: list[Callable[[Any], object]] = []
+
+    def peer(self) -> str:
+        return f"sim:{id(self)}"
+
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
+        self._callbacks.append(callback)
+
+    def done(self) -> None:
+        """As grpc when the call has ended."""
+        for callback in self._callbacks:
+            callback(self)
 
     def invocation_metadata(self) -> Sequence[tuple[str, Any]]:
         return self._metadata
@@ -182,12 +194,15 @@ class Channel:
 
 
 async def _serve(handler: Any, data: bytes, metadata: Any, granted: list[bytes], back: Callable[[Any], None]) -> None:
+    context = ServerContext(tuple(metadata or ()), data)
     try:
-        answer = await handler.stream_unary(None, ServerContext(tuple(metadata or ()), data))
+        answer = await handler.stream_unary(None, context)
         granted.append(data)
-        back(answer.SerializeToString())
+        back(answer)
     except Aborted as aborted:
         back(rpc_error(aborted.code, aborted.words, aborted.trailing))
+    finally:
+        context.done()
 
 
 class StreamCall:
@@ -230,12 +245,15 @@ class StreamCall:
         link.carry("request", arrive, lambda: self._break("the request was lost"))
 
     async def _serve(self, handler: Any, data: bytes, metadata: Any) -> None:
+        context = ServerContext(tuple(metadata or ()), data)
         try:
-            async for message in handler.stream_stream(None, ServerContext(tuple(metadata or ()), data)):
-                self._send(message.SerializeToString())
+            async for message in handler.stream_stream(None, context):
+                self._send(handler.response_serializer(message))
             self._send(None)
         except Aborted as aborted:
             self._send(rpc_error(aborted.code, aborted.words, aborted.trailing))
+        finally:
+            context.done()
 
     def _send(self, message: Any) -> None:
         self._next_at = max(self._link.loop.time(), self._next_at) + 0.0001

@@ -25,6 +25,7 @@ from gateway.api.call import Call, Method
 from gateway.api.errors import ERRORS, detail_of, refusal_of
 from gateway.api.grpc.health import Health
 from gateway.api.grpc.incoming import Context, Intake, Places
+from gateway.api.grpc.outgoing import Answer, Outgoing
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 from gateway.request_id import HEADER, begin_request
 
@@ -37,6 +38,12 @@ REFLECTION_METHOD: Final = "ServerReflectionInfo"
 MAX_UNREAD: Final = 256
 """How many calls of one caller may have their requests on the way at once, each up to the largest request."""
 
+MAX_REFLECTING: Final = 64
+"""How many calls of the reflection service one caller may have."""
+
+_READS: Final = ("Get", "List")
+"""How the names of the methods begin whose answers may be large. They wait for room before they read anything."""
+
 MAX_REFLECTIONS: Final = 4
 """How many requests of the reflection service may be on their way at once."""
 
@@ -46,7 +53,11 @@ class GrpcHandlers:
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
+        self._outgoing, self._to_strangers = Outgoing(), Outgoing()
         self._unread: defaultdict[str, Places] = defaultdict(lambda: Places(MAX_UNREAD, "sending their requests"))
+        self._reflecting: defaultdict[str, Places] = defaultdict(
+            lambda: Places(MAX_REFLECTING, "being told what is here")
+        )
         self._intake = Intake()
         self._reflected = Intake(MAX_REFLECTIONS, MAX_REFLECTIONS)
         self._running = self._streams = 0
@@ -64,37 +75,52 @@ class GrpcHandlers:
             self._call_ended.clear()
             await self._call_ended.wait()
 
+    def late(self) -> set[str]:
+        """To be called once a second. Return the connections to cut off, as `Outgoing` says."""
+        return {*self._outgoing.late(), *self._to_strangers.late()}
+
     def handler(self, method: Method) -> "Handler":
         """Return the handler of a method."""
         return self._stream(method) if method.streams else self._unary(method)
 
     def _unary(self, method: Method) -> "Handler":
-        async def serve(_requests: object, context: Context) -> Message:
+        async def serve(_requests: object, context: Context) -> bytes:
             with self._counted():
                 try:
                     call = self._admit(method.path, context)
+                    answer = self._answer(call, context)
                     async with self._request(method, call, context) as request:
-                        answer: Message = await method.serve(request, call)
+                        if method.name.startswith(_READS):
+                            await answer.reserve(page=call.lists)
+                        async with self._admission.turn(call):
+                            data = _encode(await method.serve(request, call))
+                    await answer.leave(len(data))
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                     await _abort(context, method.path, error)
-            return answer
+            return data
 
-        return grpc.stream_unary_rpc_method_handler(serve, None, _encode)
+        return grpc.stream_unary_rpc_method_handler(serve, None, None)
 
     def _stream(self, method: Method) -> "Handler":
-        async def serve(_requests: object, context: Context) -> AsyncIterator[Message]:
+        async def serve(_requests: object, context: Context) -> AsyncIterator[list[bytes]]:
             with self._counted(), contextlib.ExitStack() as held:
                 try:
                     call = self._admit(method.path, context)
+                    answer = self._answer(call, context)
                     async with self._request(method, call, context) as request:
                         held.enter_context(self._streaming(call))
-                    async with contextlib.aclosing(method.serve(request, call)) as answers:
-                        async for answer in answers:
-                            yield answer
+                    await answer.reserve(page=False)
+                    async with contextlib.aclosing(method.serve(request, call)) as messages:
+                        async for message in messages:
+                            boxed = [_encode(message)]
+                            del message
+                            await answer.leave(len(boxed[0]))
+                            yield boxed
+                            answer.taken()
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                     await _abort(context, method.path, error)
 
-        return grpc.stream_stream_rpc_method_handler(serve, None, _encode)
+        return grpc.stream_stream_rpc_method_handler(serve, None, _unboxed)
 
     def reflection_handler(self, servicer: Any) -> "Handler":
         """Return the handler of the reflection service, for who has any role.
@@ -103,29 +129,35 @@ class GrpcHandlers:
         """
         path = f"/{reflection.SERVICE_NAME}/{REFLECTION_METHOD}"
 
-        async def serve(_requests: object, context: Context) -> AsyncIterator[Message]:
+        async def serve(_requests: object, context: Context) -> AsyncIterator[list[bytes]]:
             async def asked() -> AsyncIterator[Message]:
                 async for data in self._reflected.requests(context, call.identity.name):
                     yield _decode(reflection_pb2.ServerReflectionRequest, data)
 
             try:
                 call = self._admit(path, context)
-                with self._unread[call.identity.name].place():
-                    async for answer in servicer.ServerReflectionInfo(asked(), context):
-                        yield answer
+                with self._reflecting[call.identity.name].place():
+                    answer = self._answer(call, context)
+                    async for message in servicer.ServerReflectionInfo(asked(), context):
+                        boxed = [_encode(message)]
+                        await answer.leave(len(boxed[0]))
+                        yield boxed
+                        answer.taken()
             except RefusedError as error:
                 await abort(context, error.refusal)
 
-        return grpc.stream_stream_rpc_method_handler(serve, None, _encode)
+        return grpc.stream_stream_rpc_method_handler(serve, None, _unboxed)
 
     def health_handlers(self, health: Health) -> "dict[str, Handler]":
         """Return the handlers of gRPC's health service, which is open to all."""
 
         async def check(_requests: object, context: Context) -> bytes:
             try:
-                return await health.check(context)
+                data = await health.check(context)
+                await self._to_strangers.answer("", context).leave(len(data))
             except RefusedError as error:
                 await abort(context, error.refusal)
+            return data
 
         async def watch(_requests: object, context: Context) -> AsyncIterator[bytes]:
             try:
@@ -148,6 +180,10 @@ class GrpcHandlers:
             async with self._intake.request(context, owner) as data:
                 sending.close()
                 yield method.decode(data)
+
+    def _answer(self, call: Call, context: Context) -> Answer:
+        # Workers' methods are few at a time, and an order must not wait for those who only look.
+        return self._outgoing.answer(call.identity.name, context, waits=not call.of_workers)
 
     def _admit(self, path: str, context: Context) -> Call:
         authorizations: list[str] = []
@@ -194,6 +230,11 @@ def _decode(message: type[Message], data: bytes) -> Message:
 
 def _encode(message: Message) -> bytes:
     return message.SerializeToString()
+
+
+def _unboxed(boxed: list[bytes]) -> bytes:
+    """Take a message out: grpc keeps what a stream has yielded until the next one comes, which may take hours."""
+    return boxed.pop()
 
 
 async def _abort(context: Context, path: str, error: Exception) -> NoReturn:

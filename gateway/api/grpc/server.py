@@ -13,6 +13,7 @@ from grpc_reflection.v1alpha import reflection
 
 from gateway.api.auth.admission import Admission
 from gateway.api.call import methods_of
+from gateway.api.grpc.connections import cut_off
 from gateway.api.grpc.handlers import REFLECTION_METHOD, GrpcHandlers
 from gateway.api.grpc.health import Health
 from gateway.api.grpc.incoming import UNREAD_WINDOW_BYTES
@@ -87,6 +88,7 @@ class GrpcServer:
         self._server = grpc.aio.server(options=(*_OPTIONS, *limits.options()), interceptors=interceptors)
         self._health = Health()
         self._tls: GrpcCertificate | None = None
+        self._watching: asyncio.Task[None] | None = None
         self.port = 0
         self._names: list[str] = []
         for descriptor, service in services.offered():
@@ -114,7 +116,14 @@ class GrpcServer:
             self.port = self._server.add_secure_port(address, tls.credentials())
             tls.serves(host, self.port)
         await self._server.start()
+        self._watching = asyncio.create_task(self._cut_off_the_late())
         self._health.serve(frozenset(("", *self._names)))
+
+    async def _cut_off_the_late(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            if late := self._guard.late():
+                await asyncio.to_thread(cut_off, late, self.port)
 
     async def stop(self, grace: float) -> None:
         """Say that we are leaving, refuse new calls, give running ones `grace` seconds, and wait for their end.
@@ -131,6 +140,8 @@ class GrpcServer:
             async with asyncio.timeout(grace / 2):
                 await self._guard.streams_ended()
         await self._server.stop(grace - (clock() - begun))
+        if self._watching is not None:
+            self._watching.cancel()
         if self._tls is not None:
             self._tls.close()
         try:

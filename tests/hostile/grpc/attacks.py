@@ -14,12 +14,14 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
 from ordergateway.v1 import orders_pb2
 
 from tests.hostile.grpc.http2 import (
     CONTINUATION,
     DATA,
     HEADERS,
+    NO_WINDOW,
     PING,
     RST_STREAM,
     SETTINGS,
@@ -30,6 +32,7 @@ from tests.hostile.grpc.http2 import (
 )
 
 TOKEN = "a-token-of-more-than-sixteen-letters"
+TOKENS = (TOKEN, "a-second-token-of-more-than-sixteen-letters", "a-third-token-of-more-than-sixteen-letters")
 SUBMIT, WATCH_ORDER = "/ordergateway.v1.OrderService/SubmitOrder", "/ordergateway.v1.OrderService/WatchOrder"
 LIST, GET = "/ordergateway.v1.OrderService/ListOrders", "/ordergateway.v1.OrderService/GetOrder"
 CHECK, WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
@@ -37,6 +40,13 @@ REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 KNOWN = ("authorization", f"Bearer {TOKEN}")
 CONNECTIONS = 6
 MIB = 1024 * 1024
+ORDERS_OF_A_PAGE = 8
+SMALL = 15_000
+"""Letters of an order whose answer waits for no others."""
+
+LEAVING_SECONDS = 10.0
+"""For how long answers are left, which is longer than the gateway is patient."""
+
 PUSHING_SECONDS = 3.0
 """For how long a gateway is given bytes; the first second of it fills one that takes them all."""
 
@@ -142,14 +152,7 @@ async def clients_that_leave(port: int, amount: int) -> None:
 
 async def answers_broken_off(port: int, amount: int) -> None:
     """More answers than the client's window takes, so they wait for the client, who leaves."""
-    order = orders_pb2.SubmitOrderRequest(task_id="large", site="sandbox", intent_json='{"x":"' + "x" * 40_000 + '"}')
-    filing = await Connection.open(port)
-    data = _message(order)
-    pieces = [data[at : at + 16_000] for at in range(0, len(data), 16_000)]
-    filing.call(call_headers(SUBMIT, KNOWN), then=b"".join(frame(DATA, 0, 1, piece) for piece in pieces[:-1]))
-    filing.writer.write(frame(DATA, 1, 1, pieces[-1]))
-    await filing.told(HEADERS)
-    HELD.append(filing)
+    await _file(port, "large", 40_000)
     wanted = _message(orders_pb2.GetOrderRequest(task_id="large"))
     for _ in range(amount // 20):
         connection = await Connection.open(port)
@@ -158,6 +161,75 @@ async def answers_broken_off(port: int, amount: int) -> None:
         await connection.sent()
         await connection.told(DATA)
         connection.close()
+
+
+async def _file(port: int, task_id: str, letters: int) -> None:
+    """File an order of this size."""
+    intent = '{"x":"' + "x" * letters + '"}'
+    order = orders_pb2.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=intent)
+    filing = await Connection.open(port)
+    await filing.told(SETTINGS)
+    filing.push(filing.call(call_headers(SUBMIT, KNOWN)), _message(order))
+    await filing.told(HEADERS)
+    filing.close()
+
+
+async def _left(
+    port: int, amount: int, path: str, request: Message, *, connections: int = CONNECTIONS, tokens: int = 1
+) -> None:
+    """Calls whose answers a client does not take: it opens no window, but answers pings."""
+    for number in range(ORDERS_OF_A_PAGE):
+        await _file(port, f"large-{number}", 250_000)
+    await _file(port, "small", SMALL)
+    for number in range(connections):
+        connection = await Connection.open(port, settings=NO_WINDOW)
+        await connection.told(SETTINGS)
+        headers = call_headers(path, ("authorization", f"Bearer {TOKENS[number % tokens]}"))
+        for _ in range(amount // connections):
+            connection.writer.write(frame(DATA, 1, connection.call(headers), _message(request)))
+        await connection.sent()
+        HELD.append(connection)
+    await asyncio.sleep(LEAVING_SECONDS)
+
+
+A_PAGE = orders_pb2.ListOrdersRequest(page_size=200)
+
+
+async def lists_left_on_one_connection(port: int, amount: int) -> None:
+    await _left(port, amount, LIST, A_PAGE, connections=1)
+
+
+async def lists_left_on_six_connections(port: int, amount: int) -> None:
+    await _left(port, amount, LIST, A_PAGE)
+
+
+async def lists_left_on_sixty_connections(port: int, amount: int) -> None:
+    await _left(port, amount, LIST, A_PAGE, connections=60)
+
+
+async def lists_left_by_three_tokens(port: int, amount: int) -> None:
+    await _left(port, amount, LIST, A_PAGE, tokens=3)
+
+
+async def orders_left(port: int, amount: int) -> None:
+    await _left(port, amount, GET, orders_pb2.GetOrderRequest(task_id="large-1"))
+
+
+async def small_orders_left(port: int, amount: int) -> None:
+    await _left(port, amount, GET, orders_pb2.GetOrderRequest(task_id="small"))
+
+
+async def watched_orders_left(port: int, amount: int) -> None:
+    await _left(port, amount, WATCH_ORDER, orders_pb2.WatchOrderRequest(task_id="large-1"))
+
+
+async def reflections_left(port: int, amount: int) -> None:
+    asked = reflection_pb2.ServerReflectionRequest(file_containing_symbol="ordergateway.v1.OrderService")
+    await _left(port, amount, REFLECTION, asked)
+
+
+async def health_checks_left(port: int, amount: int) -> None:
+    await _left(port, amount, CHECK, health_pb2.HealthCheckRequest())
 
 
 def _message(message: Message) -> bytes:
@@ -271,6 +343,8 @@ class Row:
     many: int
     most_growth_mib: int
     tls: bool = False
+    spares_its_token: bool = False
+    """Whether others with the attack's token must be served too, each on a connection of its own."""
 
     @property
     def name(self) -> str:
@@ -294,6 +368,15 @@ TABLE = (
     Row(streams_reset_at_once, 0, 60_000, 150),
     Row(clients_that_leave, 0, 10_000, 150),
     Row(answers_broken_off, 400, 4_000, 250),
+    Row(lists_left_on_one_connection, 0, 1_200, 150, spares_its_token=True),
+    Row(lists_left_on_six_connections, 600, 1_200, 150, spares_its_token=True),
+    Row(lists_left_on_sixty_connections, 0, 1_200, 150, spares_its_token=True),
+    Row(lists_left_by_three_tokens, 0, 1_200, 150, spares_its_token=True),
+    Row(orders_left, 0, 3_000, 150, spares_its_token=True),
+    Row(small_orders_left, 0, 6_000, 150, spares_its_token=True),
+    Row(watched_orders_left, 0, 3_000, 150, spares_its_token=True),
+    Row(reflections_left, 0, 3_000, 150, spares_its_token=True),
+    Row(health_checks_left, 0, 6_000, 150, spares_its_token=True),
     Row(answers_that_nobody_reads, 0, 12_000, 400),
     Row(connections_that_say_nothing, 0, 1_000, 150),
     Row(prefaces_that_stop, 0, 1_000, 150),

@@ -4,7 +4,7 @@ import asyncio
 import ssl
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,9 @@ from ordergateway.v1 import operations_pb2
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 
 from tests.gateway.support.process import GatewayProcess, gateway_process
-from tests.hostile.grpc.attacks import TOKEN, Row
+from tests.hostile.grpc.attacks import TOKENS, Row
+from tests.hostile.grpc.honest import Lister, SlowReader
+from tests.hostile.grpc.http2 import Connection
 
 MIB = 1024 * 1024
 HONEST_TOKEN = "another-token-of-more-than-sixteen-letters"
@@ -32,6 +34,9 @@ class Found:
     honest_calls: int
     open_calls: int
     log: str
+    slowest_list: float = 0.0
+    lists: int = 0
+    slowly_read: int = 0
 
 
 @asynccontextmanager
@@ -39,7 +44,7 @@ async def besieged(folder: Path, *, tls: bool, **more: str) -> AsyncIterator[Gat
     """The program with a token, with the certificates of `folder` if it is to speak TLS."""
     files = {"gateway_tls_cert": folder / "server.pem", "gateway_tls_key": folder / "server.key"} if tls else {}
     settings = {name: str(path) for name, path in files.items()} | {
-        "upstream_token": TOKEN,
+        "upstream_token": ",".join(TOKENS),
         "operator_token": HONEST_TOKEN,
     }
     async with gateway_process(folder, **settings, **more) as gateway:
@@ -57,7 +62,9 @@ def channel_to(gateway: GatewayProcess, folder: Path, *, tls: bool) -> grpc.aio.
 class Honest:
     """Asks for the gateway's health, again and again. Every call must succeed."""
 
-    def __init__(self, channel: grpc.aio.Channel) -> None:
+    def __init__(self, channel: grpc.aio.Channel, memory: Callable[[], int] = lambda: 0) -> None:
+        self._memory = memory
+        self.most_memory = 0
         self._stub: OperationsServiceStub = OperationsServiceStub(channel)
         self.calls = 0
         self.slowest = 0.0
@@ -73,20 +80,29 @@ class Honest:
     async def ask_on(self, until: asyncio.Event) -> None:
         while not until.is_set():
             await self.ask()
+            self.most_memory = max(self.most_memory, self._memory())
             await asyncio.sleep(0.005)
 
 
 async def attacked(row: Row, amount: int, folder: Path) -> Found:
     """Run one attack on a gateway of its own. Raises grpc.aio.AioRpcError if an honest call fails."""
-    async with besieged(folder, tls=row.tls) as gateway, channel_to(gateway, folder, tls=row.tls) as channel:
-        honest = Honest(channel)
+    async with (
+        besieged(folder, tls=row.tls) as gateway,
+        channel_to(gateway, folder, tls=row.tls) as channel,
+        channel_to(gateway, folder, tls=row.tls) as another,
+    ):
+        lister, slow = Lister(another), await Connection.open(gateway.port)
+        slow_reader = SlowReader(slow)
+        process = psutil.Process(gateway.process.pid)
+        honest = Honest(channel, lambda: process.memory_info().rss)
         for _ in range(50):
             await honest.ask()
         honest.slowest = 0.0
-        process = psutil.Process(gateway.process.pid)
         before = process.memory_info().rss
         over = asyncio.Event()
-        asking = asyncio.create_task(honest.ask_on(over))
+        asking = [asyncio.create_task(honest.ask_on(over))]
+        if row.spares_its_token:
+            asking += [asyncio.create_task(lister.ask_on(over)), asyncio.create_task(slow_reader.read_on(over))]
         attack = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.hostile.grpc.attacks", row.name, str(gateway.port), str(amount),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[3],
@@ -97,17 +113,21 @@ async def attacked(row: Row, amount: int, folder: Path) -> Found:
             # What was sent has been served when what is sent now has been.
             for _ in range(20):
                 await honest.ask()
-            growth = process.memory_info().rss - before
+            growth = honest.most_memory - before
             held = await open_calls(gateway, tls=row.tls)
         finally:
             assert attack.stdin is not None
             attack.stdin.close()
             await attack.wait()
             over.set()
-        await asking
+        await asyncio.gather(*asking)
         await honest.ask()
+        slow.close()
         assert await gateway.terminate() == 0
-        return Found(growth / MIB, honest.slowest, honest.calls, held, gateway.log)
+        return Found(
+            growth / MIB, honest.slowest, honest.calls, held, gateway.log,
+            lister.slowest, lister.calls, slow_reader.bytes_read,
+        )  # fmt: skip
 
 
 async def open_calls(gateway: GatewayProcess, *, tls: bool) -> int:

@@ -9,6 +9,8 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 _INITIAL_WINDOW = 4
+NO_WINDOW = struct.pack(">HI", _INITIAL_WINDOW, 0)
+"""Settings of a client that takes no answer."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -59,6 +61,8 @@ class Connection:
         self._reader = reader
         self.writer = writer
         self.seen: Counter[int] = Counter()
+        self.data_bytes: Counter[int] = Counter()
+        self.ended_streams: set[int] = set()
         self._next_stream = 1
         self._reading: asyncio.Task[None] | None = None
         self._windows: Counter[int] = Counter()
@@ -66,9 +70,9 @@ class Connection:
         self._pushing: list[asyncio.Task[None]] = []
 
     @classmethod
-    async def open(cls, port: int, *, reads: bool = True) -> "Connection":
+    async def open(cls, port: int, *, reads: bool = True, settings: bytes = b"") -> "Connection":
         connection = cls(*await asyncio.open_connection("127.0.0.1", port))
-        connection.writer.write(PREFACE + frame(SETTINGS, 0, 0))
+        connection.writer.write(PREFACE + frame(SETTINGS, 0, 0, settings))
         if reads:
             connection._reading = asyncio.create_task(connection._read())
         return connection
@@ -106,6 +110,16 @@ class Connection:
             while not self.seen[kind]:  # noqa: ASYNC110 - the reader counts them
                 await asyncio.sleep(0.01)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the gateway has ended it."""
+        return self._reading is not None and self._reading.done()
+
+    async def ended(self) -> None:
+        """Wait until the gateway has ended it."""
+        if self._reading is not None:
+            await self._reading
+
     def close(self) -> None:
         for task in (self._reading, *self._pushing):
             if task is not None:
@@ -117,9 +131,13 @@ class Connection:
             while True:
                 head = await self._reader.readexactly(9)
                 payload = await self._reader.readexactly(int.from_bytes(head[:3]))
-                kind, flags = head[3], head[4]
+                kind, flags, stream = head[3], head[4], int.from_bytes(head[5:9])
                 self.seen[kind] += 1
-                self._note_windows(kind, flags, int.from_bytes(head[5:9]), payload)
+                self._note_windows(kind, flags, stream, payload)
+                if kind == DATA:
+                    self.data_bytes[stream] += len(payload)
+                if kind == RST_STREAM or (kind in (DATA, HEADERS) and flags & END_STREAM):
+                    self.ended_streams.add(stream)
                 if kind in (SETTINGS, PING) and not flags & ACK:
                     self.writer.write(frame(kind, ACK, 0, payload if kind == PING else b""))
 

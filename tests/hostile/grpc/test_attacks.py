@@ -6,7 +6,7 @@ import pytest
 
 from tests.gateway.api.test_auth import certificates
 from tests.hostile.grpc.attacks import TABLE, Row
-from tests.hostile.grpc.flood import attacked
+from tests.hostile.grpc.flood import MIB, attacked
 
 __all__ = ["certificates"]
 
@@ -26,5 +26,8 @@ async def test_more_of_an_attack_is_borne(certificates: Path, row: Row) -> None:
 async def is_borne(row: Row, amount: int, folder: Path) -> None:
     found = await attacked(row, amount, folder)
     assert found.growth_mib < row.most_growth_mib
+    if row.spares_its_token:
+        assert found.lists
+        assert found.slowly_read > MIB
     assert "Traceback" not in found.log
     assert "FORGED" not in found.log
