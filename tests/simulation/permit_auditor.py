@@ -2,7 +2,7 @@
 
 import math
 
-from tests.simulation.books import PERMIT_TTL, TICK, Books, Event, TaskSeen, settled_at
+from tests.simulation.books import PERMIT_TTL, TICK, Books, Event, LeaseSeen, TaskSeen, settled_at
 from tests.simulation.evidence_auditor import EvidenceAuditor
 
 
@@ -35,9 +35,15 @@ class PermitAuditor:
             return
         if refusal == "permit_not_settled" and self._clock_may_be_behind(task):
             return
-        expired = task.lease.permit_until is not None and event.at >= task.lease.permit_until
-        if not expired and not self._grounds_to_refuse(event, tolerance=-TICK):
+        if not self._permit_may_be_over(task.lease, event.at) and not self._grounds_to_refuse(event, tolerance=-TICK):
             self._books.broken(f"{event.task_id}: a permit was refused without a ground: {refusal}")
+
+    def _permit_may_be_over(self, lease: LeaseSeen, at: float) -> bool:
+        """A lease has one permit. A reboot ends it early: nobody knows how much of its time was left."""
+        if lease.permit_until is None:
+            return False
+        granted_at = lease.permit_until - PERMIT_TTL
+        return at >= lease.permit_until or self._books.gateway_rebooted_at > granted_at
 
     def _clock_may_be_behind(self, task: TaskSeen) -> bool:
         """The gateway's clock loses the time that its machine was off for: it settles a lease late, never early."""
