@@ -142,11 +142,11 @@ class Rig:
         context = SlowContext(METADATA, request.SerializeToString())
         taken = [] if taken is None else taken
         read = GetMessageClass(Default().FindMethodByName(path[1:].replace("/", ".")).output_type).FromString
+        encoded = handler.response_serializer
         try:
             if handler.stream_unary is not None:
-                taken.append(read(await handler.stream_unary(None, context)))
+                taken.append(read(encoded(await handler.stream_unary(None, context))))
             else:
-                encoded = handler.response_serializer
                 await _send_all(handler.stream_stream(None, context), lambda boxed: taken.append(read(encoded(boxed))))
         finally:
             context.done()

@@ -198,7 +198,7 @@ async def _serve(handler: Any, data: bytes, metadata: Any, granted: list[bytes],
     try:
         answer = await handler.stream_unary(None, context)
         granted.append(data)
-        back(answer)
+        back(handler.response_serializer(answer))
     except Aborted as aborted:
         back(rpc_error(aborted.code, aborted.words, aborted.trailing))
     finally:

@@ -84,7 +84,7 @@ class GrpcHandlers:
         return self._stream(method) if method.streams else self._unary(method)
 
     def _unary(self, method: Method) -> "Handler":
-        async def serve(_requests: object, context: Context) -> bytes:
+        async def serve(_requests: object, context: Context) -> list[bytes]:
             with self._counted():
                 try:
                     call = self._admit(method.path, context)
@@ -93,13 +93,13 @@ class GrpcHandlers:
                         if method.name.startswith(_READS):
                             await answer.reserve(page=call.lists)
                         async with self._admission.turn(call):
-                            data = _encode(await method.serve(request, call))
-                    await answer.leave(len(data))
+                            boxed = [_encode(await method.serve(request, call))]
+                    await answer.leave(boxed)
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
                     await _abort(context, method.path, error)
-            return data
+            return boxed
 
-        return grpc.stream_unary_rpc_method_handler(serve, None, None)
+        return grpc.stream_unary_rpc_method_handler(serve, None, _unboxed)
 
     def _stream(self, method: Method) -> "Handler":
         async def serve(_requests: object, context: Context) -> AsyncIterator[list[bytes]]:
@@ -114,7 +114,7 @@ class GrpcHandlers:
                         async for message in messages:
                             boxed = [_encode(message)]
                             del message
-                            await answer.leave(len(boxed[0]))
+                            await answer.leave(boxed)
                             yield boxed
                             answer.taken()
                 except Exception as error:  # noqa: BLE001 - told to the caller, and logged if it is a fault
@@ -140,7 +140,7 @@ class GrpcHandlers:
                     answer = self._answer(call, context)
                     async for message in servicer.ServerReflectionInfo(asked(), context):
                         boxed = [_encode(message)]
-                        await answer.leave(len(boxed[0]))
+                        await answer.leave(boxed)
                         yield boxed
                         answer.taken()
             except RefusedError as error:
@@ -154,7 +154,7 @@ class GrpcHandlers:
         async def check(_requests: object, context: Context) -> bytes:
             try:
                 data = await health.check(context)
-                await self._to_strangers.answer("", context).leave(len(data))
+                await self._to_strangers.answer("", context).leave([data])
             except RefusedError as error:
                 await abort(context, error.refusal)
             return data

@@ -32,7 +32,8 @@ WAIT_SECONDS: Final = 15.0
 """How long an answer may wait for room."""
 
 MAX_WAITING_BYTES: Final = 8 * 1024 * 1024
-"""How much those may hold that wait; more, and the newest of the connection that holds most is refused."""
+"""How much may be made and wait; more, and the newest of the connection that has most is refused. What waits to be made
+costs no more than any call."""
 
 PAGE_BYTES: Final = 3 * 1024 * 1024
 """What a list counts until it is made."""
@@ -41,16 +42,16 @@ SMALL_BYTES: Final = 16 * 1024
 """Up to this size an answer waits for none but those of its own connection: honest clients take it at once."""
 
 _SMALL_OF_CONNECTION: Final = 2 * 1024 * 1024
-"""How much more a connection may have for these; where all is full, it has this and no more."""
+"""How much more than `MAX_BYTES_OF_CONNECTION` a connection may have for these."""
+
+_LITTLE_OF_CONNECTION: Final = 512 * 1024
+"""How much a connection may have in all for these where its token, or everybody, has no room left."""
 
 _ALWAYS_OF_ONE: Final = PAGE_BYTES + 1024 * 1024
 """How much a token may have whatever others leave."""
 
-_EXPECTED_BYTES: Final = 64 * 1024
-"""What an answer that is no list counts until it is made."""
-
-_REQUEST_BYTES: Final = 64 * 1024
-"""What an answer holds that waits to be made."""
+_EXPECTED_BYTES: Final = 256 * 1024
+"""What an answer that is no list counts until it is made: as much as an intent may have."""
 
 _SMALLEST: Final = 4 * 1024
 """What an answer counts at least, for what a call takes itself."""
@@ -68,18 +69,27 @@ class Answer:
         self.seconds_untaken = 0
         self._outgoing = outgoing
         self._waits = waits
+        self._alone = True
 
     async def reserve(self, *, page: bool) -> None:
         """Wait for the room of a page, or else for its own connection's, before anything is read.
 
         Raises RefusedError TOO_MANY.
         """
-        await self._grow(_Growth(self, PAGE_BYTES if page else _EXPECTED_BYTES, _REQUEST_BYTES, alone=not page))
+        await self._grow(_Growth(self, PAGE_BYTES if page else _EXPECTED_BYTES, held=0, alone=not page))
 
-    async def leave(self, size: int) -> None:
-        """Count a message of this size as untaken from here on, once there is room. Raises RefusedError TOO_MANY."""
-        size = max(size, _SMALLEST)
-        await self._grow(_Growth(self, size, size, alone=size <= SMALL_BYTES))
+    async def leave(self, boxed: list[bytes]) -> None:
+        """Count a message as untaken from here on, once there is room. Empties the box if not: RefusedError TOO_MANY.
+
+        What is raised has a traceback with the caller's variables, and grpc's context keeps it until garbage is
+        collected.
+        """
+        size = max(len(boxed[0]), _SMALLEST)
+        try:
+            await self._grow(_Growth(self, size, held=size, alone=size <= SMALL_BYTES))
+        except BaseException:
+            boxed.clear()
+            raise
         self._outgoing.left(self)
 
     def taken(self) -> None:
@@ -87,19 +97,22 @@ class Answer:
         self._outgoing.taken(self)
 
     async def _grow(self, growth: "_Growth") -> None:
-        if growth.more > 0 and self._waits and not self._outgoing.fits(growth):
+        is_bound_to_fit = growth.more <= 0 and (growth.alone or not self._alone)
+        if self._waits and not is_bound_to_fit and not self._outgoing.fits(growth):
             await self._outgoing.wait(growth)
+        self._alone = growth.alone
         self._outgoing.count(self, growth.size)
 
 
 class _Growth:
     """An answer that is to have `size` bytes, what it `held` until then, and if it waits for its connection `alone`."""
 
-    def __init__(self, answer: Answer, size: int, held: int, *, alone: bool) -> None:
+    def __init__(self, answer: Answer, size: int, *, held: int, alone: bool) -> None:
         self.answer = answer
         self.size = size
         self.held = held
         self.alone = alone
+        self.queue = answer.peer, held > 0
         # A message larger than a page waits for the room of a page.
         self.more = min(size, PAGE_BYTES) - answer.size
         self.has_room: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -110,7 +123,8 @@ class Outgoing:
 
     def __init__(self) -> None:
         self._untaken: dict[Answer, None] = {}
-        self._waiting: dict[_Growth, None] = {}
+        self._waiting: dict[tuple[str, bool], dict[_Growth, None]] = {}
+        self._held: Counter[str] = Counter()
         self._bytes = 0
         self._of_one: Counter[str] = Counter()
         self._of_connection: Counter[str] = Counter()
@@ -128,8 +142,9 @@ class Outgoing:
         """
         for answer in self._untaken:
             answer.seconds_untaken += 1
-        everyone = self._bytes > MAX_BYTES or any(self._lacks_room(growth) for growth in self._waiting)
-        owners = {growth.answer.owner for growth in self._waiting if self._lacks_share(growth)}
+        waiting = [growth for queue in self._waiting.values() for growth in queue]
+        everyone = self._bytes > MAX_BYTES or any(self._lacks_room(growth) for growth in waiting)
+        owners = {growth.answer.owner for growth in waiting if self._lacks_share(growth)}
         late = {
             answer.peer
             for answer in self._untaken
@@ -141,25 +156,22 @@ class Outgoing:
 
     def fits(self, growth: _Growth) -> bool:
         """Tell whether there is room. A token always has room for a page, whatever others leave."""
-        of_connection = self._of_connection[growth.answer.peer] + growth.more
-        if growth.alone:
-            usually = MAX_BYTES_OF_CONNECTION if self._bytes <= MAX_BYTES else 0
-            return of_connection <= usually + _SMALL_OF_CONNECTION
-        if of_connection > MAX_BYTES_OF_CONNECTION:
-            return False
-        return not self._lacks_share(growth) and not self._lacks_room(growth)
+        return self._connection_has_room(growth) and not self._lacks_share(growth) and not self._lacks_room(growth)
 
     async def wait(self, growth: _Growth) -> None:
         """Wait for room, which is then counted. Raises RefusedError TOO_MANY."""
-        self._waiting[growth] = None
-        self._refuse_some()
+        self._waiting.setdefault(growth.queue, {})[growth] = None
+        if growth.held:
+            self._held[growth.answer.peer] += growth.held
+        if self._held.total() > MAX_WAITING_BYTES:
+            self._refuse_one()
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 has_room = await growth.has_room
         except TimeoutError:
             has_room = False
         finally:
-            self._waiting.pop(growth, None)
+            self._wait_no_more(growth)
         if not has_room:
             raise too_many("too many answers are not taken by those who asked for them; come back later")
 
@@ -184,6 +196,13 @@ class Outgoing:
         self._untaken.pop(answer, None)
         self.count(answer, 0)
 
+    def _connection_has_room(self, growth: _Growth) -> bool:
+        most = MAX_BYTES_OF_CONNECTION
+        if growth.alone:
+            is_full = self._bytes > MAX_BYTES or self._of_one[growth.answer.owner] > MAX_BYTES_OF_ONE
+            most = _LITTLE_OF_CONNECTION if is_full else most + _SMALL_OF_CONNECTION
+        return self._of_connection[growth.answer.peer] + growth.more <= most
+
     def _lacks_room(self, growth: _Growth) -> bool:
         of_one = self._of_one[growth.answer.owner] + growth.more
         return not growth.alone and of_one > _ALWAYS_OF_ONE and self._bytes + growth.more > MAX_BYTES
@@ -192,20 +211,37 @@ class Outgoing:
         return not growth.alone and self._of_one[growth.answer.owner] + growth.more > MAX_BYTES_OF_ONE
 
     def _give_turns(self) -> None:
-        while fitting := [growth for growth in self._waiting if self.fits(growth)]:
-            first = min(fitting, key=lambda growth: self._of_connection[growth.answer.peer])
-            del self._waiting[first]
-            if not first.has_room.done():
-                self.count(first.answer, first.size)
-                first.has_room.set_result(True)
+        while (growth := self._next()) is not None:
+            self._wait_no_more(growth)
+            if not growth.has_room.done():
+                self.count(growth.answer, growth.size)
+                growth.has_room.set_result(True)
 
-    def _refuse_some(self) -> None:
-        held: Counter[str] = Counter()
-        for growth in self._waiting:
-            held[growth.answer.peer] += growth.held
-        if held.total() > MAX_WAITING_BYTES:
-            ((peer, _),) = held.most_common(1)
-            newest = next(growth for growth in reversed(self._waiting) if growth.answer.peer == peer)
-            del self._waiting[newest]
-            if not newest.has_room.done():
-                newest.has_room.set_result(False)
+    def _next(self) -> _Growth | None:
+        """Return whose turn it is: of each token the first whose own connection has room, or none until it fits."""
+        firsts = [first for first in map(_first, self._waiting.values()) if self._connection_has_room(first)]
+        # Of one connection what is made comes first: it frees memory when it goes.
+        firsts.sort(key=lambda first: (self._of_connection[first.answer.peer], not first.held))
+        of_each = {first.answer.owner: first for first in reversed(firsts) if not first.alone}
+        return next(filter(self.fits, (*(first for first in firsts if first.alone), *of_each.values())), None)
+
+    def _wait_no_more(self, growth: _Growth) -> None:
+        queue = self._waiting.get(growth.queue, {})
+        if growth in queue:
+            del queue[growth]
+            self._held[growth.answer.peer] -= growth.held
+            if not queue:
+                del self._waiting[growth.queue]
+            if not self._held[growth.answer.peer]:
+                del self._held[growth.answer.peer]
+
+    def _refuse_one(self) -> None:
+        ((peer, _),) = self._held.most_common(1)
+        growth = next(reversed(self._waiting[peer, True]))
+        self._wait_no_more(growth)
+        if not growth.has_room.done():
+            growth.has_room.set_result(False)
+
+
+def _first(queue: dict[_Growth, None]) -> _Growth:
+    return next(iter(queue))

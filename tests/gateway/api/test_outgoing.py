@@ -44,12 +44,16 @@ def begin(room: Outgoing, peer: str, owner: str = "shop", *, of_workers: bool = 
     return room.answer(owner, Context(peer), waits=not of_workers)  # type: ignore[arg-type]
 
 
+def bytes_of(size: int) -> list[bytes]:
+    return [bytes(size)]
+
+
 async def fill(room: Outgoing, owner: str, size: int, peers: str) -> list[Answer]:
     """Leave so many bytes, a page a connection."""
     answers = []
     for number in range(size // PAGE_BYTES):
         answers.append(begin(room, f"{peers}{number}", owner))
-        await answers[-1].leave(PAGE_BYTES)
+        await answers[-1].leave(bytes_of(PAGE_BYTES))
     return answers
 
 
@@ -68,11 +72,11 @@ def seconds(room: Outgoing, count: int) -> list[set[str]]:
 
 async def test_a_connection_has_its_share_and_small_answers_have_more() -> None:
     room = Outgoing()
-    await begin(room, "a").leave(PAGE_BYTES)
-    await begin(room, "a").leave(MAX_BYTES_OF_CONNECTION - PAGE_BYTES)
-    one_byte_more = await waiting(begin(room, "a").leave(SMALL_BYTES + 1))
-    await begin(room, "a").leave(SMALL_BYTES)
-    await begin(room, "b").leave(SMALL_BYTES + 1)
+    await begin(room, "a").leave(bytes_of(PAGE_BYTES))
+    await begin(room, "a").leave(bytes_of(MAX_BYTES_OF_CONNECTION - PAGE_BYTES))
+    one_byte_more = await waiting(begin(room, "a").leave(bytes_of(SMALL_BYTES + 1)))
+    await begin(room, "a").leave(bytes_of(SMALL_BYTES))
+    await begin(room, "b").leave(bytes_of(SMALL_BYTES + 1))
     one_byte_more.cancel()
 
 
@@ -81,7 +85,7 @@ async def test_a_token_has_its_share_and_others_have_theirs() -> None:
     left = await fill(room, "shop", MAX_BYTES_OF_ONE, "a")
     page = begin(room, "new")
     reserving = await waiting(page.reserve(page=True))
-    await begin(room, "new").leave(SMALL_BYTES)
+    await begin(room, "new").leave(bytes_of(SMALL_BYTES))
     await begin(room, "new").reserve(page=False)
     await begin(room, "other", "other").reserve(page=True)
     for answer in left[:2]:
@@ -96,7 +100,7 @@ async def test_a_token_always_has_room_for_a_page_and_workers_never_wait() -> No
         await fill(room, owner, MAX_BYTES // 2, owner)
     await begin(room, "c", "third").reserve(page=True)
     second = await waiting(begin(room, "d", "third").reserve(page=True))
-    await begin(room, "d", "third", of_workers=True).leave(PAGE_BYTES)
+    await begin(room, "d", "third", of_workers=True).leave(bytes_of(PAGE_BYTES))
     second.cancel()
 
 
@@ -122,13 +126,13 @@ async def test_a_page_that_is_made_needs_only_what_it_has() -> None:
     for _ in range(2):
         answer = begin(room, "a")
         await answer.reserve(page=True)
-        await answer.leave(MIB)
+        await answer.leave(bytes_of(MIB))
 
 
 async def test_only_who_is_in_the_way_of_others_is_cut_off_and_not_too_soon() -> None:
     room = Outgoing()
     left = await fill(room, "shop", MAX_BYTES_OF_ONE, "a")
-    await begin(room, "z", "other").leave(PAGE_BYTES)
+    await begin(room, "z", "other").leave(bytes_of(PAGE_BYTES))
     assert not any(seconds(room, 10 * PATIENCE_SECONDS))
     reserving = await waiting(begin(room, "new").reserve(page=True))
     assert seconds(room, 1) == [{answer.peer for answer in left}]
@@ -147,7 +151,7 @@ async def test_an_answer_is_left_alone_until_its_time_is_up() -> None:
 
 async def test_who_waits_for_its_own_connection_has_nobody_cut_off() -> None:
     room = Outgoing()
-    await begin(room, "a").leave(PAGE_BYTES)
+    await begin(room, "a").leave(bytes_of(PAGE_BYTES))
     reserving = await waiting(begin(room, "a").reserve(page=True))
     assert not any(seconds(room, 2 * PATIENCE_SECONDS))
     reserving.cancel()
@@ -156,7 +160,7 @@ async def test_who_waits_for_its_own_connection_has_nobody_cut_off() -> None:
 async def test_who_waits_for_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outgoing, "WAIT_SECONDS", 0.01)
     room = Outgoing()
-    await begin(room, "a").leave(PAGE_BYTES)
+    await begin(room, "a").leave(bytes_of(PAGE_BYTES))
     with pytest.raises(RefusedError) as told:
         await begin(room, "a").reserve(page=True)
     assert told.value.refusal.reason is Reason.TOO_MANY
@@ -165,13 +169,39 @@ async def test_who_waits_for_too_long_is_refused(monkeypatch: pytest.MonkeyPatch
 async def test_where_too_much_waits_the_connection_that_holds_most_is_refused() -> None:
     room = Outgoing()
     await fill(room, "shop", MAX_BYTES_OF_ONE, "a")
-    many = [await waiting(begin(room, "many").leave(MIB)) for _ in range(MAX_WAITING_BYTES // MIB)]
-    few = await waiting(begin(room, "few").leave(MIB))
+    boxes = [bytes_of(MIB) for _ in range(MAX_WAITING_BYTES // MIB)]
+    many = [await waiting(begin(room, "many").leave(box)) for box in boxes]
+    few = await waiting(begin(room, "few").leave(bytes_of(MIB)))
     with pytest.raises(RefusedError):
         await many.pop()
+    assert [len(box) for box in boxes] == [1] * (len(boxes) - 1) + [0]
     for task in (*many, few):
         assert not task.done()
         task.cancel()
+
+
+async def test_where_a_token_has_no_room_left_a_connection_has_a_little() -> None:
+    room = Outgoing()
+    await fill(room, "shop", MAX_BYTES_OF_ONE, "a")
+    first, second = begin(room, "new"), begin(room, "new")
+    for answer in (first, second):
+        await answer.reserve(page=False)
+    third = await waiting(begin(room, "new").reserve(page=False))
+    large = await waiting(first.leave(bytes_of(SMALL_BYTES + 1)))
+    second.taken()
+    await third
+    large.cancel()
+
+
+async def test_what_waits_to_be_made_is_not_refused_for_its_number() -> None:
+    room = Outgoing()
+    await begin(room, "a").leave(bytes_of(PAGE_BYTES))
+    reserving = [await waiting(begin(room, "a").reserve(page=True)) for _ in range(1_000)]
+    for task in reserving:
+        assert not task.done()
+        task.cancel()
+    await asyncio.wait(reserving)
+    assert (room._waiting, room._held) == ({}, {})
 
 
 async def test_a_call_that_ends_holds_nothing() -> None:
@@ -179,7 +209,7 @@ async def test_a_call_that_ends_holds_nothing() -> None:
     contexts = [Context(f"peer {number}") for number in range(2)]
     answers = [room.answer("shop", context) for context in contexts]  # type: ignore[arg-type]
     await answers[0].reserve(page=True)
-    await answers[1].leave(100)
+    await answers[1].leave(bytes_of(100))
     for context in contexts:
         context.end(context)
     assert (room._bytes, room._of_one, room._of_connection, room._untaken) == (0, {}, {}, {})

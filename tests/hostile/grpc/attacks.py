@@ -21,10 +21,12 @@ from tests.hostile.grpc.http2 import (
     CONTINUATION,
     DATA,
     HEADERS,
+    LARGE_WINDOW,
     NO_WINDOW,
     PING,
     RST_STREAM,
     SETTINGS,
+    WINDOW_UPDATE,
     Connection,
     call_headers,
     frame,
@@ -223,6 +225,22 @@ async def watched_orders_left(port: int, amount: int) -> None:
     await _left(port, amount, WATCH_ORDER, orders_pb2.WatchOrderRequest(task_id="large-1"))
 
 
+async def watched_orders_taken(port: int, amount: int) -> None:
+    """Watches of a large order that take what they are told, and go on."""
+    await _file(port, "large", 250_000)
+    headers = call_headers(WATCH_ORDER, KNOWN)
+    wanted = _message(orders_pb2.WatchOrderRequest(task_id="large"))
+    for _ in range(CONNECTIONS):
+        connection = await Connection.open(port, settings=LARGE_WINDOW)
+        await connection.told(SETTINGS)
+        connection.writer.write(frame(WINDOW_UPDATE, 0, 0, (2**30).to_bytes(4)))
+        for _ in range(amount // CONNECTIONS):
+            connection.writer.write(frame(DATA, 1, connection.call(headers), wanted))
+        await connection.sent()
+        HELD.append(connection)
+    await asyncio.sleep(LEAVING_SECONDS)
+
+
 async def reflections_left(port: int, amount: int) -> None:
     asked = reflection_pb2.ServerReflectionRequest(file_containing_symbol="ordergateway.v1.OrderService")
     await _left(port, amount, REFLECTION, asked)
@@ -375,6 +393,7 @@ TABLE = (
     Row(orders_left, 0, 3_000, 150, spares_its_token=True),
     Row(small_orders_left, 0, 6_000, 150, spares_its_token=True),
     Row(watched_orders_left, 0, 3_000, 150, spares_its_token=True),
+    Row(watched_orders_taken, 0, 3_000, 250, spares_its_token=True),
     Row(reflections_left, 0, 3_000, 150, spares_its_token=True),
     Row(health_checks_left, 0, 6_000, 150, spares_its_token=True),
     Row(answers_that_nobody_reads, 0, 12_000, 400),

@@ -11,6 +11,8 @@ END_STREAM, ACK, END_HEADERS = 1, 1, 4
 _INITIAL_WINDOW = 4
 NO_WINDOW = struct.pack(">HI", _INITIAL_WINDOW, 0)
 """Settings of a client that takes no answer."""
+LARGE_WINDOW = struct.pack(">HI", _INITIAL_WINDOW, 2**30)
+"""Settings of a client that takes every answer."""
 
 Pairs = tuple[tuple[str, str], ...]
 
