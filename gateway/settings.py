@@ -106,7 +106,8 @@ class Settings(BaseSettings):
     )
     sites: Names = Field(("rakuten",), description="Sites that tasks may name, comma-separated.")
     lease_scope: LeaseScope = Field(
-        LeaseScope.GLOBAL, description="One task in execution in all (global), or one a site (site)."
+        LeaseScope.GLOBAL,
+        description="One task in execution in all (global), one a site (site), or one an account of a site (account).",
     )
     lease_ttl_seconds: Seconds = Field(300, description="How long a lease lives from its last renewal.")
     lease_ack_seconds: Seconds = Field(30, description="How long a worker may take to acknowledge a lease.")

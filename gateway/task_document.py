@@ -15,6 +15,7 @@ def task_document(detail: TaskDetail) -> dict[str, Any]:
     return {
         "task_id": task.task_id,
         "site": task.site,
+        "account": task.account,
         "intent": JsonText(task.intent_json),
         "callback_url": task.callback_url,
         "status": task.status,

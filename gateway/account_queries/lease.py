@@ -31,9 +31,9 @@ def open_query_lease(
 def take_next_query(
     tx: Transaction, now: Instant, policy: QueryPolicy, request: QueryLeaseRequest
 ) -> QueryLease | None:
-    """Lease the oldest queued query of the worker's sites; None if there is none."""
+    """Lease the oldest queued query of the worker's targets; None if there is none."""
     move_on_timed_out(tx, now, policy)
-    queued = [account_queries.oldest_queued(tx, site, now.elapsed_us) for site in request.sites]
+    queued = [account_queries.oldest_queued(tx, target, now.elapsed_us) for target in request.targets]
     oldest = min((query for query in queued if query is not None), key=lambda query: query.row, default=None)
     if oldest is None:
         return None
@@ -66,6 +66,7 @@ def _again(tx: Transaction, now: Instant, request: QueryLeaseRequest) -> QueryLe
         if (
             account_queries.has_held_attempt(tx, query.query_id, query.attempts, request.worker_id, request.identity)
             and query.lease_owner == request.worker_id
+            and query.target in request.targets
             and query.query_id not in request.held
             and not is_lease_due(query, now)
         ):
@@ -84,4 +85,5 @@ def _lease(query: Query, now: Instant) -> QueryLease:
         attempt=query.attempts,
         lives_for=timedelta(microseconds=(query.lease_deadline_us or 0) - now.elapsed_us),
         traceparent=query.traceparent,
+        account=query.account,
     )

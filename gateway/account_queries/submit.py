@@ -22,6 +22,7 @@ def _differs(existing: Query, again: QuerySubmission) -> tuple[str, ...]:
     """Name the fields in which a query is submitted again with other values."""
     same = {
         "site": existing.site == again.site,
+        "account": existing.account == again.account,
         "kind": existing.kind == again.kind,
         "params_json": same_object(existing.params_json, again.params_json),
     }

@@ -18,6 +18,7 @@ from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, 
 from gateway.dispatch.waiter import Handover, Waiter
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import Refusal, RefusedError
+from gateway.domain.target import Target
 from gateway.store.port import LOCAL_TOPIC, PreCommitHook, Store, StoreUnavailableError, Transaction
 
 _log = logging.getLogger(__name__)
@@ -40,8 +41,8 @@ class Dispatcher(Generic[R, L]):
         self._notifications = notifier.subscribe(source.topic)
         self._wake = notifier.subscribe(f"dispatcher: {source.topic}")
         self._look_topic = f"{LOCAL_TOPIC}{source.topic}"
-        self._waiters: dict[frozenset[str], dict[Waiter[R, L], None]] = {}
-        self._latest: dict[tuple[Hashable, frozenset[str]], Waiter[R, L]] = {}
+        self._waiters: dict[frozenset[Target], dict[Waiter[R, L], None]] = {}
+        self._latest: dict[tuple[Hashable, frozenset[Target]], Waiter[R, L]] = {}
         self._superseded: set[Waiter[R, L]] = set()
         self._background_tasks: set[asyncio.Task[None]] = set()
         self._joined = 0
@@ -122,7 +123,7 @@ class Dispatcher(Generic[R, L]):
             self._refuse_while_closing()
             if lease is None and waiter not in self._superseded:
                 nobody_waited = not self._waiters
-                self._waiters.setdefault(frozenset(request.sites), {})[waiter] = None
+                self._waiters.setdefault(frozenset(request.targets), {})[waiter] = None
                 self._joined += 1
                 if nobody_waited or self._notifications.count != notified:
                     self._wake.wake()
@@ -144,7 +145,7 @@ class Dispatcher(Generic[R, L]):
         process = self._source.process_of(waiter.request)
         if process is None:
             return
-        place = (process, frozenset(waiter.request.sites))
+        place = (process, frozenset(waiter.request.targets))
         former = self._latest.get(place)
         if former is not None:
             self._drop(former)
@@ -154,7 +155,7 @@ class Dispatcher(Generic[R, L]):
     def _leave(self, waiter: Waiter[R, L]) -> None:
         self._drop(waiter)
         self._superseded.discard(waiter)
-        place = (self._source.process_of(waiter.request), frozenset(waiter.request.sites))
+        place = (self._source.process_of(waiter.request), frozenset(waiter.request.targets))
         if self._latest.get(place) is waiter:
             del self._latest[place]
         if not waiter.future.done():
@@ -163,7 +164,7 @@ class Dispatcher(Generic[R, L]):
             self._send(self._release(waiter.request, waiter.future.result()))
 
     def _drop(self, waiter: Waiter[R, L]) -> None:
-        sites = frozenset(waiter.request.sites)
+        sites = frozenset(waiter.request.targets)
         queue = self._waiters.get(sites)
         if queue is not None:
             queue.pop(waiter, None)

@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import Refusal
+from gateway.domain.target import Target
 from gateway.store.port import Transaction
 
 
@@ -12,8 +13,8 @@ class Request(Protocol):
     """Somebody who waits."""
 
     @property
-    def sites(self) -> tuple[str, ...]:
-        """The sites that the waiter serves; those with the same ones are served in the order in which they came."""
+    def targets(self) -> tuple[Target, ...]:
+        """What the waiter serves; those with the same targets are served in the order in which they came."""
         ...
 
 

@@ -11,6 +11,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from gateway.domain.target import ONLY_ACCOUNT, Target, targets
+
 
 class QueryStatus(StrEnum):
     """Where a query stands. The gateway decides."""
@@ -94,6 +96,7 @@ class QuerySubmission:
     kind: QueryKind
     params_json: str
     traceparent: str = ""
+    account: str = ONLY_ACCOUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,12 @@ class Query:
     updated_at: str
     completed_at: str | None
     error: QueryError | None
+    account: str = ONLY_ACCOUNT
+
+    @property
+    def target(self) -> Target:
+        """Return the site and the account that are read."""
+        return Target(self.site, self.account)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +181,12 @@ class QueryLeaseRequest:
     sites: tuple[str, ...]
     held: frozenset[str] = frozenset()
     identity: str = "anonymous"
+    accounts: tuple[str, ...] = (ONLY_ACCOUNT,)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Return what the worker serves: each of its accounts on each of its sites."""
+        return targets(self.sites, self.accounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +201,7 @@ class QueryLease:
     attempt: int
     lives_for: timedelta
     traceparent: str
+    account: str = ONLY_ACCOUNT
 
 
 @dataclass(frozen=True, slots=True)

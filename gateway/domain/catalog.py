@@ -5,6 +5,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from gateway.domain.states import OrderState
+from gateway.domain.target import Target
 
 
 class DiscrepancyKind(StrEnum):
@@ -60,11 +61,20 @@ class OrderDetail:
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogFilter:
+    """Which part of the catalogue a list shows; None: any."""
+
+    site: str | None = None
+    account: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogOrder:
     """An order as the site shows it. `seen` grows with every sighting and orders the catalogue."""
 
     seen: int
     site: str
+    account: str
     order_number: str
     shop_id: str
     shop_name: str
@@ -83,6 +93,7 @@ class Discrepancy:
     row: int
     kind: DiscrepancyKind
     site: str
+    account: str
     order_number: str
     task_id: str
     task_state: OrderState | None
@@ -90,18 +101,22 @@ class Discrepancy:
     found_at: str
 
     @property
+    def _target(self) -> Target:
+        return Target(self.site, self.account)
+
+    @property
     def explanation(self) -> str:
         """Return one sentence for people."""
         match self.kind:
             case DiscrepancyKind.UNKNOWN_TO_TASKS:
-                return f"{self.site} shows order {self.order_number}, which no task has told"
+                return f"{self._target} shows order {self.order_number}, which no task has told"
             case DiscrepancyKind.MISSING_ON_SITE:
                 return (
-                    f"task {self.task_id} told order {self.order_number}, which {self.site} does not show although its "
-                    "list was read completely"
+                    f"task {self.task_id} told order {self.order_number}, which {self._target} does not show although "
+                    "its list was read completely"
                 )
             case DiscrepancyKind.STATE_MOVED_ON:
                 return (
-                    f"{self.site} shows order {self.order_number} as {self.site_state}, "
+                    f"{self._target} shows order {self.order_number} as {self.site_state}, "
                     f"task {self.task_id} has told {self.task_state}"
                 )

@@ -14,6 +14,7 @@ from gateway.domain.addresses import AddressRefusedError, check_address, inet_at
 from gateway.domain.instant import utc_text
 from gateway.domain.json_text import JsonTextError, parse_object
 from gateway.domain.refusals import invalid
+from gateway.domain.target import ONLY_ACCOUNT
 
 MAX_PAGE_SIZE: Final = 200
 DEFAULT_PAGE_SIZE: Final = 50
@@ -25,10 +26,12 @@ MAX_EVIDENCE_REF_CHARACTERS: Final = 300
 MAX_ERROR_CODE: Final = 99_999
 MAX_SITES: Final = 16
 MAX_SITE_CHARACTERS: Final = 64
+MAX_ACCOUNTS: Final = 64
 MAX_YEN: Final = 2**53 - 1
 """The largest integer that every JSON reader keeps exact."""
 
 _KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+_ACCOUNT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
 _LEASE_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _EVIDENCE_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
@@ -87,6 +90,27 @@ def sites(field: str, values: Collection[str], known: Collection[str]) -> tuple[
     if not 1 <= len(values) <= MAX_SITES:
         raise invalid(field, f"must name 1 to {MAX_SITES} sites")
     return tuple(dict.fromkeys(site(field, value, known) for value in values))
+
+
+def account(field: str, value: str) -> str:
+    """Check an account of a site: 1 to 64 of `A-Z a-z 0-9 . _ -`, first a letter or digit; empty: the only one."""
+    if value and not _ACCOUNT.fullmatch(value):
+        raise invalid(field, "must be 1 to 64 characters of A-Z a-z 0-9 . _ -, the first a letter or digit, or empty")
+    return value
+
+
+def named_account(field: str, value: str) -> str:
+    """Check an account that a list is narrowed to, as `account` does; the empty one is refused."""
+    if not value:
+        raise invalid(field, "must name an account; without it the list is of all")
+    return account(field, value)
+
+
+def accounts(field: str, values: Collection[str]) -> tuple[str, ...]:
+    """Check a worker's list of accounts; repeated names count once, none stands for the sites' only accounts."""
+    if len(values) > MAX_ACCOUNTS:
+        raise invalid(field, f"must name at most {MAX_ACCOUNTS} accounts")
+    return tuple(dict.fromkeys(account(field, value) for value in values)) or (ONLY_ACCOUNT,)
 
 
 def json_object(field: str, value: str, *, max_bytes: int) -> str:

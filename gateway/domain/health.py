@@ -8,6 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from gateway.domain.models import TaskDetail
+from gateway.domain.target import ONLY_ACCOUNT
 
 
 class ProblemKind(StrEnum):
@@ -33,12 +34,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSeen:
-    """A worker and when it was last heard of."""
+    """A worker, when it was last heard of, and what it named when it last asked for an order."""
 
     worker_id: str
     last_seen_at: str
     silent_for: timedelta
     offline: bool
+    sites: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +56,26 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class QueuedTask:
-    """A task that has waited long."""
+    """A task that has waited long. `unserved`: no worker that was heard of lately serves its target."""
 
     task_id: str
     site: str
     created_at: str
     age: timedelta
+    account: str = ONLY_ACCOUNT
+    unserved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How the gateway and its workers are (docs/specification.md#health)."""
+    """How the gateway and its workers are (docs/specification.md#health).
+
+    `active_tasks`: those of the `active_count` tasks in execution that were filed first.
+    """
 
     queued_count: int
     queued_query_count: int
+    active_count: int
     active_tasks: tuple[TaskDetail, ...]
     workers: tuple[WorkerSeen, ...]
     stale_queued_tasks: tuple[QueuedTask, ...]

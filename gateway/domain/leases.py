@@ -5,6 +5,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from gateway.domain.states import OrderState
+from gateway.domain.target import ONLY_ACCOUNT, Target, targets
 
 
 class Via(StrEnum):
@@ -24,7 +25,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A worker that asks for an order. `session_id` and `journal_id` are None over REST."""
+    """A worker that asks for an order, with each of its accounts on each of its sites.
+
+    `session_id` and `journal_id` are None over REST.
+    """
 
     worker_id: str
     session_id: str | None
@@ -32,6 +36,12 @@ class LeaseRequest:
     sites: tuple[str, ...]
     via: Via
     identity: str
+    accounts: tuple[str, ...] = (ONLY_ACCOUNT,)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Return what the worker serves."""
+        return targets(self.sites, self.accounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,7 @@ class Lease:
     task_created_at: str
     traceparent: str
     others: OtherOrders
+    account: str = ONLY_ACCOUNT
 
 
 @dataclass(frozen=True, slots=True)

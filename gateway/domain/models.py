@@ -6,13 +6,15 @@ from enum import StrEnum
 from typing import Final
 
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
+from gateway.domain.target import ONLY_ACCOUNT, Target
 
 
 class LeaseScope(StrEnum):
-    """What one slot covers: everything, or one site (docs/specification.md#slots)."""
+    """What one slot covers: everything, one site, or one account on it (docs/specification.md#slots)."""
 
     GLOBAL = "global"
     SITE = "site"
+    ACCOUNT = "account"
 
 
 class AlertKind(StrEnum):
@@ -49,9 +51,15 @@ class Policy:
     worker_offline_after: timedelta
     task_unclaimed_after: timedelta
 
-    def slot(self, site: str) -> str:
-        """Return the name of the slot that a task of this site occupies while it is active."""
-        return "global" if self.scope is LeaseScope.GLOBAL else f"site:{site}"
+    def slot(self, target: Target) -> str:
+        """Return the name of the slot that a task of this target occupies while it is active."""
+        match self.scope:
+            case LeaseScope.GLOBAL:
+                return "global"
+            case LeaseScope.SITE:
+                return f"site:{target.site}"
+            case LeaseScope.ACCOUNT:
+                return f"account:{target.site}:{target.account}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,7 @@ class Submission:
     intent_json: str
     callback_url: str | None
     traceparent: str = ""
+    account: str = ONLY_ACCOUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +158,12 @@ class Task:
     resolved_at: str | None
     order_stated: bool
     intent_digest: str | None = None
+    account: str = ONLY_ACCOUNT
+
+    @property
+    def target(self) -> Target:
+        """Return the site and the account that order."""
+        return Target(self.site, self.account)
 
     @property
     def placement(self) -> Placement:
@@ -161,6 +176,15 @@ class Task:
         if self.order_known:
             return Placement.CERTAIN
         return Placement.POSSIBLE if self.may_have_clicked else Placement.IMPOSSIBLE
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilter:
+    """Which tasks a list shows; None: any."""
+
+    status: TaskStatus | None = None
+    site: str | None = None
+    account: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from gateway.domain.health import QueuedTask
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import Actor, AlertKind, Policy
 from gateway.domain.operations import Alert
 from gateway.domain.paging import Page
 from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import TaskStatus
+from gateway.domain.target import Target
 from gateway.orders.history import record_general
 from gateway.orders.read import waiting_too_long
 from gateway.store import alerts, tasks, workers
@@ -42,13 +44,20 @@ def watch_queue(tx: Transaction, now: Instant, policy: Policy) -> int:
     for task_id in sorted(fresh):
         alerts.raise_once(
             tx, now, AlertKind.TASK_UNCLAIMED, task_id,
-            f"task {task_id} of {late[task_id].site} has waited for more than "
-            f"{policy.task_unclaimed_after.total_seconds():.0f} s and no worker has taken it",
+            _unclaimed(late[task_id], policy),
         )  # fmt: skip
     gone = {task_id for task_id in standing - late.keys() if not _still_waits(tx, now, policy, task_id)}
     for task_id in gone:
         alerts.clear(tx, now, AlertKind.TASK_UNCLAIMED, task_id)
     return len(fresh) + len(gone)
+
+
+def _unclaimed(task: QueuedTask, policy: Policy) -> str:
+    target = Target(task.site, task.account)
+    waited = (
+        f"task {task.task_id} of {target} has waited for more than {policy.task_unclaimed_after.total_seconds():.0f} s"
+    )
+    return f"{waited} and no worker serves {target}" if task.unserved else f"{waited} and no worker has taken it"
 
 
 class WorkerWatch:

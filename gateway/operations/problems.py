@@ -6,12 +6,12 @@ from typing import Final
 
 from gateway.domain.health import Health, Problem, ProblemKind
 from gateway.domain.instant import Instant, parse_utc
-from gateway.domain.models import Actor, Policy
+from gateway.domain.models import Actor, Policy, TaskFilter
 from gateway.domain.operations import BackupFacts
 from gateway.domain.states import TaskStatus
 from gateway.orders.history import record_general
 from gateway.orders.read import health
-from gateway.store import alert_deliveries, backups, counts, history, tasks
+from gateway.store import alert_deliveries, backups, counts, history, task_lists
 from gateway.store.port import ReadTransaction, Transaction
 
 FAILED_TRIES: Final = 3
@@ -90,7 +90,7 @@ def _for_a_person(tx: ReadTransaction) -> Iterator[Problem]:
     waiting = [
         f"{count} {status.value}"
         for status in (TaskStatus.STALE, TaskStatus.NEEDS_HUMAN)
-        if (count := tasks.number_of(tx, status, None))
+        if (count := task_lists.number_of(tx, TaskFilter(status)))
     ]
     if waiting:
         yield Problem(ProblemKind.DECISION_WAITING, f"{', '.join(waiting)} to decide; see `order-gateway decisions`")

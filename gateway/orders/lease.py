@@ -6,10 +6,11 @@ from typing import Any, Final
 from gateway.domain.binding import may_hold
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.leases import Command, Lease, LeaseRecord, LeaseRequest, Via
-from gateway.domain.models import Actor, LeaseScope, Policy, Task
+from gateway.domain.models import Actor, Policy, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import TaskStatus
-from gateway.domain.transitions import Event, check
+from gateway.domain.transitions import Event, allowed, check
+from gateway.orders import slots
 from gateway.orders.expire import expire, expire_due, is_lease_due
 from gateway.orders.history import record_refusal
 from gateway.orders.others import other_orders
@@ -27,28 +28,24 @@ def open_lease(
     tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str
 ) -> Lease | Refusal | None:
     """Begin a wait: the worker's heartbeat, then its unacknowledged lease again, or the next order, or None."""
-    refusal = arrive(tx, now, request.worker_id, request.identity)
+    refusal = arrive(tx, now, request)
     if refusal is not None:
         return refusal
     return _again(tx, now, request) or take_next(tx, now, policy, request, token)
 
 
 def take_next(tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
-    """Lease the oldest queued task whose slot is free and whose site is not paused; None if there is none."""
+    """Lease the worker's oldest queued task whose slot is free and whose site is not paused; None if there is none."""
     expire_due(tx, now)
     paused = {pause.site for pause in pauses.standing(tx)}
-    if None in paused or (policy.scope is LeaseScope.GLOBAL and tasks.any_active(tx) is not None):
+    if None in paused:
         return None
-    oldest: Task | None = None
-    for site in request.sites:
-        if site in paused or tasks.in_slot(tx, policy.slot(site)) is not None:
-            continue
-        first = tasks.oldest_queued(tx, site)
-        if first is not None and (oldest is None or first.row < oldest.row):
-            oldest = first
+    served = (target for target in request.targets if target.site not in paused)
+    heads = (tasks.oldest_queued(tx, target) for target in slots.free(tx, policy, served))
+    oldest = min((head for head in heads if head is not None), default=None)
     if oldest is None:
         return None
-    return _hand_over(tx, now, policy, oldest, request, token, Event.LEASE)
+    return _hand_over(tx, now, policy, tasks.at(tx, oldest), request, token, Event.LEASE)
 
 
 def undo_lease(tx: Transaction, now: Instant, task_id: str, token: str, actor: Actor) -> bool:
@@ -82,7 +79,7 @@ def reclaim(
     command: Command = NO_COMMAND,
 ) -> Lease | Refusal:
     """Lease a stale task again, on a person's command; allowed while dispatch is paused."""
-    refusal = arrive(tx, now, request.worker_id, request.identity)
+    refusal = arrive(tx, now, request)
     if refusal is not None:
         return refusal
     expire_due(tx, now)
@@ -93,7 +90,7 @@ def reclaim(
     if task.status is TaskStatus.LEASED and lease is not None and _is_unacknowledged_of(lease, request):
         return _give_again(tx, task, lease)
     actor = Actor(request.identity, request.worker_id)
-    refusal = check(Event.RECLAIM, task) or _occupied(tx, policy, task)
+    refusal = check(Event.RECLAIM, task) or _not_served(task, request) or _occupied(tx, policy, task)
     if refusal is not None:
         reclaim_request = {"asked_because": command.reason} if command.reason else {}
         record_refusal(tx, now, task, "reclaim_refused", actor, refusal, **_by(command), **reclaim_request)
@@ -116,6 +113,8 @@ def _again(tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None
     if is_lease_due(task, now):
         expire(tx, now, task)
         return None
+    if task.target not in request.targets:
+        return None
     return _give_again(tx, task, lease)
 
 
@@ -135,9 +134,22 @@ def _is_unacknowledged_of(lease: LeaseRecord, request: LeaseRequest) -> bool:
     )
 
 
+def _not_served(task: Task, request: LeaseRequest) -> Refusal | None:
+    """Refuse a task of another target than the worker serves: it would be ordered with the wrong account."""
+    if task.target in request.targets:
+        return None
+    of = f"account {task.account}" if task.account else "the site's only account"
+    return Refusal(
+        Reason.STATUS_CONFLICT,
+        f"task {task.task_id} is to be ordered with {of} of {task.site}, which this worker does not serve; "
+        "have it reclaimed by a worker that does",
+        current_status=task.status,
+        allowed=allowed(task),
+    )
+
+
 def _occupied(tx: ReadTransaction, policy: Policy, task: Task) -> Refusal | None:
-    is_global = policy.scope is LeaseScope.GLOBAL
-    holder = tasks.any_active(tx) if is_global else tasks.in_slot(tx, policy.slot(task.site))
+    holder = slots.occupant(tx, policy, task.target)
     if holder is None:
         return None
     return Refusal(
@@ -164,7 +176,7 @@ def _hand_over(
         tx, now, task, event, TaskStatus.LEASED, Actor(request.identity, request.worker_id),
         reason=command.reason,
         details={"lease_count": number, "via": request.via.value, **_by(command)},
-        slot=policy.slot(task.site),
+        slot=policy.slot(task.target),
         lease_owner=request.worker_id,
         lease_expires_at=now.later(lives),
         lease_deadline_us=now.elapsed_us + microseconds(lives),
@@ -187,4 +199,5 @@ def _lease(tx: ReadTransaction, task: Task, token: str) -> Lease:
         task_created_at=task.created_at,
         traceparent=task.traceparent,
         others=other_orders(tx, task),
+        account=task.account,
     )

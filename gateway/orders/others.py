@@ -1,4 +1,4 @@
-"""Which orders on the site belong to other tasks, or may: a look at the site leaves them out (docs/protocol.md).
+"""Which orders of the target belong to other tasks, or may: a look at the site leaves them out (docs/protocol.md).
 
 Every other task that may have clicked had its permit written down before. So whoever asks after a look at the site
 learns of each order that the look can have seen either the number, or that not all numbers are known. What a restore
@@ -21,7 +21,7 @@ _LOOKS_REACH_BACK: Final = timedelta(days=1)
 
 
 def other_orders(tx: ReadTransaction, task: Task) -> OtherOrders:
-    """Return what is known of the orders of the site's other tasks since a day before this one was filed."""
+    """Return what is known of the orders of the target's other tasks since a day before this one was filed."""
     since = utc_text(parse_utc(task.created_at) - _LOOKS_REACH_BACK)
     known = order_numbers.of_other_tasks(tx, task, since, MAX_OTHER_NUMBERS + 1)
     incomplete = (

@@ -5,8 +5,9 @@ from datetime import timedelta
 from typing import Final
 
 from gateway.domain.instant import Instant
+from gateway.domain.leases import LeaseRequest
 from gateway.domain.refusals import Reason, Refusal
-from gateway.store import workers
+from gateway.store import lanes, workers
 from gateway.store.port import Transaction
 
 MAX_NAMES: Final = 100
@@ -15,16 +16,24 @@ MAX_NAMES: Final = 100
 _ASK_AGAIN: Final = timedelta(seconds=60)
 
 
-def arrive(tx: Transaction, now: Instant, worker_id: str, identity: str) -> Refusal | None:
-    """Note that a worker asks for an order; refuse a name that is new where its token has brought too many."""
-    if not workers.is_known(tx, worker_id) and workers.introduced_by(tx, identity) >= MAX_NAMES:
+def arrive(tx: Transaction, now: Instant, request: LeaseRequest) -> Refusal | None:
+    """Note that a worker asks for an order, and what it serves.
+
+    A name that is new is refused where its token has brought too many. What a worker serves is a target from then on,
+    though nothing was ever filed for it.
+    """
+    known, identity = workers.find(tx, request.worker_id), request.identity
+    if known is None and workers.introduced_by(tx, identity) >= MAX_NAMES:
         return Refusal(
             Reason.TOO_MANY,
             f"{identity} has brought {MAX_NAMES} names of workers, which is the limit for one token: call with a name "
             "that is known, or forget names that are not in use with `order-gateway workers forget WORKER`",
             retry_after=_ASK_AGAIN,
         )
-    workers.arrived(tx, now, worker_id, identity)
+    workers.arrived(tx, now, request)
+    if known is None or (known.sites, known.accounts) != (request.sites, request.accounts):
+        for target in request.targets:
+            lanes.add(tx, target)
     return None
 
 

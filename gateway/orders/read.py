@@ -1,20 +1,22 @@
 """Reading tasks and the gateway's health."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
 from gateway.domain.health import Health, QueuedTask, WorkerSeen
 from gateway.domain.instant import Instant, microseconds, parse_utc
-from gateway.domain.models import Policy, TaskDetail
+from gateway.domain.models import Policy, TaskDetail, TaskFilter
 from gateway.domain.paging import Page, Slice, fill, in_batches
 from gateway.domain.refusals import Refusal
-from gateway.domain.states import TaskStatus
+from gateway.domain.target import Target, targets
 from gateway.orders.submit import not_found
-from gateway.store import counts, pauses, tasks, workers
+from gateway.store import counts, pauses, task_lists, tasks, workers
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction
 from gateway.store.reports import with_reports
 
 MAX_WAITING_SHOWN: Final = 100
+MAX_ACTIVE_SHOWN: Final = 100
 _SIZE_WITHOUT_TEXTS: Final = 4_000
 
 
@@ -25,15 +27,15 @@ def get_task(tx: ReadTransaction, _now: Instant, task_id: str) -> TaskDetail | R
 
 
 def list_tasks(
-    tx: ReadTransaction, _now: Instant, status: TaskStatus | None, site: str | None, below: int | None, count: int
+    tx: ReadTransaction, _now: Instant, wanted: TaskFilter, below: int | None, count: int
 ) -> Page[TaskDetail, int]:
-    """Return up to `count` tasks older than row `below` (None: from the newest), newest first.
+    """Return up to `count` of the wanted tasks older than row `below` (None: from the newest), newest first.
 
     Fewer where they are large, but at least one, so that a page fits the 4 MiB that a client takes by default. Rows are
     numbered by submission and never reused, so paging neither skips nor repeats.
     """
     found = in_batches(
-        lambda last, few: tasks.newest(tx, status, site, last, few),
+        lambda last, few: task_lists.newest(tx, wanted, last, few),
         ABOVE_ALL_ROWS if below is None else below,
         lambda task: task.row,
     )
@@ -42,15 +44,15 @@ def list_tasks(
 
 
 def list_tasks_from(
-    tx: ReadTransaction, now: Instant, status: TaskStatus | None, site: str | None, offset: int, count: int
+    tx: ReadTransaction, now: Instant, wanted: TaskFilter, offset: int, count: int
 ) -> Slice[TaskDetail]:
     """Return a page as `list_tasks` does, after leaving out the `offset` newest, and how many tasks there are in all.
 
     For the documented JSON contract. Both figures come from an index alone.
     """
-    first = tasks.row_at(tx, status, site, min(offset, ABOVE_ALL_ROWS))
-    found = () if first is None else list_tasks(tx, now, status, site, first + 1, count).items
-    return Slice(found, tasks.number_of(tx, status, site))
+    first = task_lists.row_at(tx, wanted, min(offset, ABOVE_ALL_ROWS))
+    found = () if first is None else list_tasks(tx, now, wanted, first + 1, count).items
+    return Slice(found, task_lists.number_of(tx, wanted))
 
 
 def size_of_task(detail: TaskDetail) -> int:
@@ -64,7 +66,8 @@ def health(tx: ReadTransaction, now: Instant, policy: Policy) -> Health:
     return Health(
         queued_count=counts.queued_tasks(tx),
         queued_query_count=counts.queued_queries(tx),
-        active_tasks=tuple(with_reports(tx, task) for task in tasks.active(tx)),
+        active_count=counts.active_tasks(tx),
+        active_tasks=tuple(with_reports(tx, task) for task in tasks.active(tx, MAX_ACTIVE_SHOWN)),
         workers=workers_seen(tx, now, policy),
         stale_queued_tasks=waiting_too_long(tx, now, policy),
         pauses=pauses.standing(tx),
@@ -82,6 +85,8 @@ def workers_seen(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[Wor
                 worker.last_seen_at,
                 timedelta(microseconds=silent_us),
                 offline=silent_us > microseconds(policy.worker_offline_after),
+                sites=worker.sites,
+                accounts=worker.accounts,
             )
         )
     return tuple(seen)
@@ -90,8 +95,25 @@ def workers_seen(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[Wor
 def waiting_too_long(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[QueuedTask, ...]:
     """Return which of the oldest tasks in the queue have been there for too long, by the service clock."""
     limit_us = microseconds(policy.task_unclaimed_after)
+    late = [task for task in tasks.oldest_in_queue(tx, MAX_WAITING_SHOWN) if now.elapsed_us - task.queued_us > limit_us]
+    if not late:
+        return ()
+    served = served_targets(workers_seen(tx, now, policy))
     return tuple(
-        QueuedTask(task.task_id, task.site, task.created_at, parse_utc(now.utc) - parse_utc(task.created_at))
-        for task in tasks.oldest_in_queue(tx, MAX_WAITING_SHOWN)
-        if now.elapsed_us - task.queued_us > limit_us
+        QueuedTask(
+            task.task_id,
+            task.target.site,
+            task.created_at,
+            parse_utc(now.utc) - parse_utc(task.created_at),
+            task.target.account,
+            unserved=task.target not in served,
+        )
+        for task in late
+    )
+
+
+def served_targets(seen: Iterable[WorkerSeen]) -> frozenset[Target]:
+    """Return the targets that any of these workers serves that was heard of lately."""
+    return frozenset(
+        target for worker in seen if not worker.offline for target in targets(worker.sites, worker.accounts)
     )

@@ -32,7 +32,7 @@ def resume_after_start(
         tasks.rekey_slot(tx, task, f"site:{task.site}:{task.task_id}")
     taken: set[str] = set()
     for task in active:
-        slot = policy.slot(task.site)
+        slot = policy.slot(task.target)
         if slot not in taken:
             taken.add(slot)
             tasks.rekey_slot(tx, task, slot)

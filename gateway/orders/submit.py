@@ -30,7 +30,7 @@ def submit(
     """File a task. The same task_id again answers the existing one and changes nothing, not even the callback.
 
     A writer has no time for intents of more than `compare_up_to` characters: then the existing task is returned, for
-    the caller to tell with `submitted_again`. Neither its intent nor its site nor its callback ever changes.
+    the caller to tell with `submitted_again`. Neither its intent nor its target nor its callback ever changes.
     """
     if not file(tx, now, submission, actor):
         existing = tasks.get(tx, submission.task_id)
@@ -99,6 +99,7 @@ def _differs(existing: Task, again: Submission) -> tuple[str, ...]:
     """Name the fields in which a task is submitted again with other values."""
     same = {
         "site": existing.site == again.site,
+        "account": existing.account == again.account,
         "intent_json": _same_intent(existing, again.intent_json),
         "callback_url": existing.callback_url == again.callback_url,
     }

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final, TypedDict, Unpack
 
 from gateway.domain.instant import Instant
+from gateway.domain.json_writing import dump
 from gateway.domain.models import Actor, Submission, Task
 from gateway.domain.states import ACTIVE, OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, leads_to
@@ -87,6 +88,7 @@ def file(tx: Transaction, now: Instant, submission: Submission, actor: Actor) ->
     (first,) = TRANSITIONS[Event.SUBMIT, None]
     if not tasks.add(tx, now, submission):
         return False
-    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, first))
+    account = {"account": submission.account} if submission.account else {}
+    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, first), details_json=dump(account))
     tx.notify(QUEUE)
     return True

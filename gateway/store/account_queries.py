@@ -3,6 +3,7 @@
 from gateway.domain.account_queries import Query, QueryError, QueryKind, QueryLeaseRequest, QueryStatus, QuerySubmission
 from gateway.domain.binding import binding_of, may_hold
 from gateway.domain.instant import Instant
+from gateway.domain.target import Target
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 
@@ -12,6 +13,7 @@ def add(tx: Transaction, now: Instant, submission: QuerySubmission, status: Quer
         "query_insert",
         query_id=submission.query_id,
         site=submission.site,
+        account=submission.account,
         kind=submission.kind,
         params_json=submission.params_json,
         traceparent=submission.traceparent,
@@ -62,9 +64,9 @@ def find(tx: ReadTransaction, query_id: str) -> Query | None:
     return None if row is None else _query(row)
 
 
-def oldest_queued(tx: ReadTransaction, site: str, elapsed_us: int) -> Query | None:
-    """Return the query of this site that has been queued for longest, leaving out those that are too old; or None."""
-    row = tx.one("query_oldest_queued", site=site, elapsed_us=elapsed_us)
+def oldest_queued(tx: ReadTransaction, target: Target, elapsed_us: int) -> Query | None:
+    """Return the query of this target that has been queued for longest, leaving out those that are too old; or None."""
+    row = tx.one("query_oldest_queued", site=target.site, account=target.account, elapsed_us=elapsed_us)
     return None if row is None else _query(row)
 
 
@@ -178,6 +180,7 @@ def _query(row: Row) -> Query:
         row=row["row"],
         query_id=row["query_id"],
         site=row["site"],
+        account=row["account"],
         kind=QueryKind(row["kind"]),
         params_json=row["params_json"],
         traceparent=row["traceparent"],

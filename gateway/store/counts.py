@@ -42,6 +42,11 @@ def queued_tasks(tx: ReadTransaction) -> int:
     return _count(tx.one("tasks_queued_count"))
 
 
+def active_tasks(tx: ReadTransaction) -> int:
+    """Return how many tasks are in execution."""
+    return _count(tx.one("tasks_active_count"))
+
+
 def queued_queries(tx: ReadTransaction) -> int:
     """Return how many account queries are in the queue."""
     return sum(row["count"] for row in tx.all("queries_queued_count"))

@@ -10,6 +10,7 @@ def add(tx: Transaction, now: Instant, task: Task, number: str, *, stated: bool)
     tx.change_one(
         "order_number_add",
         site=task.site,
+        account=task.account,
         site_order_id=number,
         task_id=task.task_id,
         at=now.utc,
@@ -36,12 +37,25 @@ def other_tasks_with(tx: ReadTransaction, task: Task, number: str) -> list[str]:
 
 
 def of_other_tasks(tx: ReadTransaction, task: Task, since: str, count: int) -> list[str]:
-    """Return up to `count` numbers told of other tasks of the site since a time, the newest first."""
-    rows = tx.all("order_numbers_of_other_tasks", site=task.site, task_id=task.task_id, since=since, count=count)
+    """Return up to `count` numbers told of other tasks of the target since a time, the newest first."""
+    rows = tx.all(
+        "order_numbers_of_other_tasks",
+        site=task.site,
+        account=task.account,
+        task_id=task.task_id,
+        since=since,
+        count=count,
+    )
     return [row["site_order_id"] for row in rows]
 
 
 def any_missing_of_other_tasks(tx: ReadTransaction, task: Task, since: str) -> bool:
-    """Tell whether another task of the site may have an order since a time whose number nobody has told."""
-    found = tx.one("task_possibly_ordered_without_number", site=task.site, task_id=task.task_id, since=since)
+    """Tell whether another task of the target may have an order since a time whose number nobody has told."""
+    found = tx.one(
+        "task_possibly_ordered_without_number",
+        site=task.site,
+        account=task.account,
+        task_id=task.task_id,
+        since=since,
+    )
     return found is not None

@@ -1,12 +1,12 @@
 """Tasks: one row a task, filed once, moved by one statement, never deleted."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.domain.instant import Instant
 from gateway.domain.models import Submission, Task
 from gateway.domain.states import OrderState, TaskStatus
-from gateway.store.port import ReadTransaction, Row, Transaction
+from gateway.domain.target import Target
+from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class QueueEntry:
     """A queued task without its intent. `queued_us`: since when, by the service clock; 0 where nobody wrote it down."""
 
     task_id: str
-    site: str
+    target: Target
     created_at: str
     queued_us: int
 
@@ -34,6 +34,7 @@ def add(tx: Transaction, now: Instant, submission: Submission) -> bool:
             "task_insert",
             task_id=submission.task_id,
             site=submission.site,
+            account=submission.account,
             intent_json=submission.intent_json,
             callback_url=submission.callback_url,
             traceparent=submission.traceparent,
@@ -47,7 +48,7 @@ def add(tx: Transaction, now: Instant, submission: Submission) -> bool:
 def find(tx: ReadTransaction, task_id: str) -> Task | None:
     """Return the task, or None."""
     row = tx.one("task_get", task_id=task_id)
-    return None if row is None else _task(row)
+    return None if row is None else task_of(row)
 
 
 def get(tx: ReadTransaction, task_id: str) -> Task:
@@ -112,25 +113,38 @@ def rebase_deadline(tx: Transaction, task: Task, deadline_us: int) -> None:
     tx.change_one("task_rebase_deadline", task_id=task.task_id, deadline_us=deadline_us)
 
 
-def oldest_queued(tx: ReadTransaction, site: str) -> Task | None:
-    """Return the site's task that was filed first of those in the queue."""
-    row = tx.one("task_oldest_queued", site=site)
-    return None if row is None else _task(row)
+def oldest_queued(tx: ReadTransaction, target: Target) -> int | None:
+    """Return the row of the target's task that was filed first of those in the queue."""
+    row = tx.one("task_oldest_queued", site=target.site, account=target.account)
+    return None if row is None else int(row["row"])
 
 
-def active(tx: ReadTransaction) -> list[Task]:
-    """Return the tasks that occupy a slot, as they were filed."""
-    return [_task(row) for row in tx.all("tasks_active")]
+def at(tx: ReadTransaction, row: int) -> Task:
+    """Return the task of a row. Raises LookupError."""
+    found = tx.one("task_at", row=row)
+    if found is None:
+        raise LookupError(f"there should be a task in row {row}")
+    return task_of(found)
+
+
+def active(tx: ReadTransaction, count: int = ABOVE_ALL_ROWS) -> list[Task]:
+    """Return up to `count` of the tasks that occupy a slot, as they were filed."""
+    return [task_of(row) for row in tx.all("tasks_active", count=count)]
 
 
 def any_active(tx: ReadTransaction) -> str | None:
     """Return the id of a task that occupies a slot, whichever slot; None if all are free."""
-    return _id(tx.one("tasks_active"))
+    return _id(tx.one("task_any_active"))
 
 
-def in_slot(tx: ReadTransaction, slot: str) -> str | None:
-    """Return the id of the task that occupies this slot; None if it is free."""
-    return _id(tx.one("task_in_slot", slot=slot))
+def any_active_on(tx: ReadTransaction, site: str) -> str | None:
+    """Return the id of a task of this site that occupies a slot; None if there is none."""
+    return _id(tx.one("task_any_active_on_site", site=site))
+
+
+def any_active_of(tx: ReadTransaction, target: Target) -> str | None:
+    """Return the id of the target's task that occupies a slot; None if there is none."""
+    return _id(tx.one("task_any_active_of_target", site=target.site, account=target.account))
 
 
 def held_by(tx: ReadTransaction, worker_id: str) -> str | None:
@@ -139,58 +153,19 @@ def held_by(tx: ReadTransaction, worker_id: str) -> str | None:
 
 
 def lapsed(tx: ReadTransaction, now: Instant) -> list[Task]:
-    """Return the active tasks whose lease has reached its deadline."""
-    return [_task(row) for row in tx.all("tasks_lapsed", elapsed_us=now.elapsed_us)]
+    """Return the active tasks whose lease has reached its deadline, the one that did first at first."""
+    return [task_of(row) for row in tx.all("tasks_lapsed", elapsed_us=now.elapsed_us)]
 
 
 def open_at_restore(tx: ReadTransaction) -> list[Task]:
     """Return the tasks that may still be, or have been since the backup, in a worker's hand."""
-    return [_task(row) for row in tx.all("tasks_open")]
-
-
-def newest(tx: ReadTransaction, status: TaskStatus | None, site: str | None, below: int, count: int) -> Sequence[Task]:
-    """Return up to `count` tasks of a status and a site (None: all) of rows smaller than `below`, newest first."""
-    if status is None and site is None:
-        rows = tx.all("tasks_newest", below=below, count=count)
-    elif site is None:
-        rows = tx.all("tasks_newest_by_status", status=status, below=below, count=count)
-    elif status is None:
-        rows = tx.all("tasks_newest_by_site", site=site, below=below, count=count)
-    else:
-        rows = tx.all("tasks_newest_by_status_and_site", status=status, site=site, below=below, count=count)
-    return [_task(row) for row in rows]
-
-
-def row_at(tx: ReadTransaction, status: TaskStatus | None, site: str | None, offset: int) -> int | None:
-    """Return the row number of the task after the `offset` newest; None if there are not so many."""
-    if status is None and site is None:
-        row = tx.one("tasks_slice", offset=offset, count=1)
-    elif site is None:
-        row = tx.one("tasks_slice_by_status", status=status, offset=offset, count=1)
-    elif status is None:
-        row = tx.one("tasks_slice_by_site", site=site, offset=offset, count=1)
-    else:
-        row = tx.one("tasks_slice_by_status_and_site", status=status, site=site, offset=offset, count=1)
-    return None if row is None else int(row["row"])
-
-
-def number_of(tx: ReadTransaction, status: TaskStatus | None, site: str | None) -> int:
-    """Return how many tasks there are of a status and a site (None: all)."""
-    if status is None and site is None:
-        row = tx.one("tasks_count")
-    elif site is None:
-        row = tx.one("tasks_count_by_status", status=status)
-    elif status is None:
-        row = tx.one("tasks_count_by_site", site=site)
-    else:
-        row = tx.one("tasks_count_by_status_and_site", status=status, site=site)
-    return 0 if row is None else int(row["count"])
+    return [task_of(row) for row in tx.all("tasks_open")]
 
 
 def oldest_in_queue(tx: ReadTransaction, count: int) -> list[QueueEntry]:
     """Return up to `count` queued tasks, the one filed first at first."""
     return [
-        QueueEntry(row["task_id"], row["site"], row["created_at"], row["queued_us"] or 0)
+        QueueEntry(row["task_id"], Target(row["site"], row["account"]), row["created_at"], row["queued_us"] or 0)
         for row in tx.all("tasks_queued_oldest", count=count)
     ]
 
@@ -198,14 +173,15 @@ def oldest_in_queue(tx: ReadTransaction, count: int) -> list[QueueEntry]:
 def waiting_for_a_person(tx: ReadTransaction, after: tuple[int, int], count: int) -> list[WaitingTask]:
     """Return up to `count` tasks with a standing alert behind this position (alert, row), the longest waiting first."""
     rows = tx.all("tasks_to_decide", after_alert=after[0], after_row=after[1], count=count)
-    return [WaitingTask(_task(row), row["first_alert"]) for row in rows]
+    return [WaitingTask(task_of(row), row["first_alert"]) for row in rows]
 
 
 def _id(row: Row | None) -> str | None:
     return None if row is None else str(row["task_id"])
 
 
-def _task(row: Row) -> Task:
+def task_of(row: Row) -> Task:
+    """Return the task of a row that has all of its columns."""
     return Task(
         row=row["row"],
         task_id=row["task_id"],
@@ -233,4 +209,5 @@ def _task(row: Row) -> Task:
         resolved_at=row["resolved_at"],
         order_stated=bool(row["order_stated"]),
         intent_digest=row["intent_digest"],
+        account=row["account"],
     )

@@ -1,18 +1,28 @@
 """The workers heard of: a row a worker, with the last time it called."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from gateway.domain.instant import Instant
+from gateway.domain.leases import LeaseRequest
 from gateway.store.port import ReadTransaction, Row, Transaction
+
+_SEPARATOR: Final = ","
+"""Stands between names, none of which can hold it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """A worker as stored; `last_seen_us` is microseconds of the service clock."""
+    """A worker as stored; `last_seen_us` is microseconds of the service clock.
+
+    `sites` and `accounts`: what it named when it last asked for an order; no site: that was not kept yet.
+    """
 
     worker_id: str
     last_seen_at: str
     last_seen_us: int
+    sites: tuple[str, ...]
+    accounts: tuple[str, ...]
 
 
 def seen(tx: Transaction, now: Instant, worker_id: str) -> None:
@@ -20,14 +30,23 @@ def seen(tx: Transaction, now: Instant, worker_id: str) -> None:
     tx.change_one("worker_seen", worker_id=worker_id, at=now.utc, elapsed_us=now.elapsed_us)
 
 
-def arrived(tx: Transaction, now: Instant, worker_id: str, identity: str) -> None:
-    """Note that a worker has been heard of now, and whose token brought its name if nobody's has so far."""
-    tx.change_one("worker_arrived", worker_id=worker_id, identity=identity, at=now.utc, elapsed_us=now.elapsed_us)
+def arrived(tx: Transaction, now: Instant, request: LeaseRequest) -> None:
+    """Note that a worker asks for an order now, what it serves, and whose token first brought its name."""
+    tx.change_one(
+        "worker_arrived",
+        worker_id=request.worker_id,
+        identity=request.identity,
+        sites=_SEPARATOR.join(request.sites),
+        accounts=_SEPARATOR.join(request.accounts),
+        at=now.utc,
+        elapsed_us=now.elapsed_us,
+    )
 
 
-def is_known(tx: ReadTransaction, worker_id: str) -> bool:
-    """Tell whether a worker has been heard of and not been forgotten."""
-    return tx.one("worker_get", worker_id=worker_id) is not None
+def find(tx: ReadTransaction, worker_id: str) -> WorkerRecord | None:
+    """Return a worker that has been heard of and not been forgotten, or None."""
+    row = tx.one("worker_get", worker_id=worker_id)
+    return None if row is None else _worker(row)
 
 
 def introduced_by(tx: ReadTransaction, identity: str) -> int:
@@ -52,4 +71,6 @@ def most_recent(tx: ReadTransaction, count: int) -> list[WorkerRecord]:
 
 
 def _worker(row: Row) -> WorkerRecord:
-    return WorkerRecord(row["worker_id"], row["last_seen_at"], row["last_seen_us"])
+    sites = tuple(row["sites"].split(_SEPARATOR)) if row["sites"] else ()
+    accounts = tuple(row["accounts"].split(_SEPARATOR)) if sites else ()
+    return WorkerRecord(row["worker_id"], row["last_seen_at"], row["last_seen_us"], sites, accounts)

@@ -46,6 +46,7 @@ def in_json(task: orders_pb2.Task) -> dict[str, Any]:
     return {
         "task_id": task.task_id,
         "site": task.site,
+        "account": task.account,
         "intent": json.loads(task.intent_json),
         "callback_url": optional(task, "callback_url"),
         "status": name(orders_pb2.TaskStatus, task.status),
@@ -128,7 +129,7 @@ async def test_a_task_looks_alike_on_every_transport_at_every_step(connected: Cl
     assert (await alike())["placement"] == "impossible"
     lease = await connected.rest("GET", "/api/orders/lease", worker_id="w1", wait=0)
     assert lease.keys() == {
-        "task_id", "site", "intent", "lease_expires_at", "lease_count", "known_state", "lease_token",
+        "task_id", "site", "account", "intent", "lease_expires_at", "lease_count", "known_state", "lease_token",
         "other_site_order_ids", "other_site_order_ids_truncated",
     }  # fmt: skip
     assert (await alike())["placement"] == "possible"
@@ -181,7 +182,7 @@ async def test_a_query_is_filed_led_and_answered_alike(connected: Clients) -> No
     again = await connected.connect("AccountQueryService/SubmitQuery", query_id="aq-1", kind=1)
     assert (again.created, list(again.differs)) == (False, ["params_json"])
     lease = await connected.rest("GET", "/api/account/queries/lease", worker_id="w1", wait=0)
-    assert lease.keys() == {"query_id", "site", "kind", "params", "lease_expires_at", "attempt"}
+    assert lease.keys() == {"query_id", "site", "account", "kind", "params", "lease_expires_at", "attempt"}
     assert await connected.rest("GET", "/api/account/queries/lease", worker_id="w1", wait=0) is None
     body = '{"worker_id": "w1", "success": true, "result": {"kind":"order_list", "n": 1.0, "orders":[]}}'
     assert await connected.rest("POST", "/api/account/queries/aq-1/result", body) == {

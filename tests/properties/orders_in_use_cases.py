@@ -8,7 +8,17 @@ from typing import Any
 
 from gateway.domain.leases import Holder as Claim
 from gateway.domain.leases import Lease, LeaseRequest, Permit, PermitRequest, Renewed, Verification, Via
-from gateway.domain.models import Actor, LeaseScope, NewReport, Policy, Reported, Submission, Submitted, TaskDetail
+from gateway.domain.models import (
+    Actor,
+    LeaseScope,
+    NewReport,
+    Policy,
+    Reported,
+    Submission,
+    Submitted,
+    TaskDetail,
+    TaskFilter,
+)
 from gateway.domain.operations import Resolution
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState, TaskStatus
@@ -131,7 +141,7 @@ class OrdersInUseCases:
         self.sweep()
 
     def view(self) -> View:
-        page = self._run(list_tasks, None, None, None, 100)
+        page = self._run(list_tasks, TaskFilter(), None, 100)
         late = self._book.rows("SELECT count(*) AS count FROM events WHERE kind = 'report_refused'")
         return View(tuple(map(_seen, page.items)), frozenset(self._book.alerts()), late[0]["count"])
 

@@ -77,6 +77,7 @@ def query_submission(
         kind=kind,
         params_json=fields.json_object("params_json", request.params_json or "{}", max_bytes=policy.max_params_bytes),
         traceparent=traceparent,
+        account=fields.account("account", request.account),
     )
 
 
@@ -92,6 +93,7 @@ def query_lease_request(
         sites=fields.sites("sites", request.sites, policy.sites),
         held=frozenset(fields.key("held_query_ids", query_id) for query_id in request.held_query_ids),
         identity=identity,
+        accounts=fields.accounts("accounts", request.accounts),
     )
 
 
@@ -137,6 +139,7 @@ def query_message(query: Query, result_json: str | None = None) -> account_queri
     return account_queries_pb2.Query(
         query_id=query.query_id,
         site=query.site,
+        account=query.account,
         kind=_KIND[query.kind],
         params_json=query.params_json,
         status=_STATUS[query.status],
@@ -161,6 +164,7 @@ def query_lease_message(lease: QueryLease) -> query_leases_pb2.QueryLease:
     return query_leases_pb2.QueryLease(
         query_id=lease.query_id,
         site=lease.site,
+        account=lease.account,
         kind=_KIND[lease.kind],
         params_json=lease.params_json,
         lease_expires_at=timestamp(lease.lease_expires_at),

@@ -22,6 +22,7 @@ def catalog_order_message(order: CatalogOrder) -> catalog_pb2.CatalogOrder:
     """Write an order of the catalogue."""
     return catalog_pb2.CatalogOrder(
         site=order.site,
+        account=order.account,
         order_number=order.order_number,
         shop_id=order.shop_id,
         shop_name=order.shop_name,
@@ -39,6 +40,7 @@ def discrepancy_message(found: Discrepancy) -> catalog_pb2.Discrepancy:
     return catalog_pb2.Discrepancy(
         kind=_KIND[found.kind],
         site=found.site,
+        account=found.account,
         order_number=found.order_number,
         task_id=found.task_id,
         task_state=order_state_to(found.task_state),

@@ -48,6 +48,7 @@ def lease_request(request: order_leases_pb2.LeaseOrdersRequest, policy: Policy, 
         sites=fields.sites("sites", request.sites, policy.sites),
         via=Via.GRPC,
         identity=identity,
+        accounts=fields.accounts("accounts", request.accounts),
     )
 
 
@@ -58,7 +59,7 @@ def wait_of(request: order_leases_pb2.LeaseOrdersRequest, policy: Policy) -> tim
 
 
 def reclaim_request(request: order_leases_pb2.ReclaimOrderRequest, policy: Policy, identity: str) -> LeaseRequest:
-    """Check who reclaims a task; the site is the task's own."""
+    """Check who reclaims a task, and with which accounts; the site is the task's own."""
     return LeaseRequest(
         worker_id=fields.key("worker_id", request.worker_id),
         session_id=fields.opaque_id("session_id", request.session_id),
@@ -66,6 +67,7 @@ def reclaim_request(request: order_leases_pb2.ReclaimOrderRequest, policy: Polic
         sites=policy.sites,
         via=Via.GRPC,
         identity=identity,
+        accounts=fields.accounts("accounts", request.accounts),
     )
 
 
@@ -186,6 +188,7 @@ def lease_message(lease: Lease, policy: Policy) -> order_leases_pb2.Lease:
         lease_ttl=duration(policy.lease_ttl),
         acknowledge_within=duration(policy.acknowledge_within),
         traceparent=lease.traceparent,
+        account=lease.account,
     )
 
 

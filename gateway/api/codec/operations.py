@@ -91,6 +91,7 @@ def health_message(health: Health) -> operations_pb2.GetHealthResponse:
         queued_count=health.queued_count,
         queued_query_count=health.queued_query_count,
         active_tasks=[task_message(detail) for detail in health.active_tasks],
+        active_count=health.active_count,
         workers=[worker_message(worker) for worker in health.workers],
         offline_workers=[worker.worker_id for worker in health.workers if worker.offline],
         stale_queued_tasks=[_queued(task) for task in health.stale_queued_tasks],
@@ -112,12 +113,19 @@ def worker_message(worker: WorkerSeen) -> operations_pb2.Worker:
         last_seen_at=timestamp(worker.last_seen_at),
         last_seen_ago=duration(worker.silent_for),
         offline=worker.offline,
+        sites=worker.sites,
+        accounts=worker.accounts,
     )
 
 
 def _queued(task: QueuedTask) -> operations_pb2.QueuedTask:
     return operations_pb2.QueuedTask(
-        task_id=task.task_id, site=task.site, created_at=timestamp(task.created_at), age=duration(task.age)
+        task_id=task.task_id,
+        site=task.site,
+        account=task.account,
+        created_at=timestamp(task.created_at),
+        age=duration(task.age),
+        unserved=task.unserved,
     )
 
 

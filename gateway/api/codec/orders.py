@@ -62,6 +62,7 @@ def submission(
             "callback_url", request.callback_url if request.HasField("callback_url") else None
         ),
         traceparent=traceparent,
+        account=fields.account("account", request.account),
     )
 
 
@@ -83,6 +84,7 @@ def task_message(detail: TaskDetail) -> orders_pb2.Task:
         reports=[report_message(report) for report in detail.reports],
         submit_permitted_at=timestamp(task.submit_permitted_at),
         placement=_PLACEMENT[task.placement],
+        account=task.account,
     )
 
 

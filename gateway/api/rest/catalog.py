@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from gateway.api.rest import query_convert, query_models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
-from gateway.api.rest.parameters import Limit, Offset
+from gateway.api.rest.parameters import AccountFilter, Limit, Offset
 from gateway.api.rest.route import FacadeRoute
 from gateway.api.rest.slices import answer_page
 from gateway.api.services.catalog import require_catalog
@@ -15,7 +15,8 @@ from gateway.catalog.read import slice_catalog
 from gateway.catalog.reconcile import slice_discrepancies
 from gateway.catalog.rounds import Rounds
 from gateway.domain import fields
-from gateway.domain.catalog import CatalogPolicy, DiscrepancyKind
+from gateway.domain.catalog import CatalogFilter, CatalogPolicy, DiscrepancyKind
+from gateway.domain.target import Target
 from gateway.store.port import Store
 
 _SERVICE = "ordergateway.v1.CatalogService"
@@ -33,13 +34,14 @@ def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRo
     )
     async def list_orders(
         site: Annotated[str | None, Query(description="Only orders of this site.")] = None,
+        account: AccountFilter = None,
         limit: Limit = fields.DEFAULT_PAGE_SIZE,
         offset: Offset = 0,
     ) -> Response:
         """List orders, latest seen first. 501 where the catalogue is switched off."""
         require_catalog(policy)
         checked = None if site is None else fields.site("site", site, policy.sites)
-        found = await store.read(slice_catalog, checked, offset, limit)
+        found = await store.read(slice_catalog, CatalogFilter(checked, account), offset, limit)
         return await answer_page(query_convert.catalog_order_json, found.items, found.total, limit, offset)
 
     @router.post(
@@ -51,8 +53,10 @@ def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRo
     async def discover(body: query_models.Discover | None = None) -> Response:
         """File a round of discovery, or answer the one in flight with created=false."""
         require_catalog(policy)
-        site = policy.sites[0] if body is None or body.site is None else fields.site("site", body.site, policy.sites)
-        return success(query_convert.query_submitted_json(await store.write(rounds.discover, site)))
+        told = body or query_models.Discover()
+        site = policy.sites[0] if told.site is None else fields.site("site", told.site, policy.sites)
+        target = Target(site, fields.account("account", told.account or ""))
+        return success(query_convert.query_submitted_json(await store.write(rounds.discover, target)))
 
     @router.get(
         "/discrepancies",
@@ -63,13 +67,14 @@ def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRo
     async def list_discrepancies(
         kind: Annotated[DiscrepancyKind | None, Query(description="Only of this kind.")] = None,
         site: Annotated[str | None, Query(description="Only of this site.")] = None,
+        account: AccountFilter = None,
         limit: Limit = fields.DEFAULT_PAGE_SIZE,
         offset: Offset = 0,
     ) -> Response:
         """List what differs now, newest first, for a person to look at. 501 where the catalogue is switched off."""
         require_catalog(policy)
         checked = None if site is None else fields.site("site", site, policy.sites)
-        found = await store.write(slice_discrepancies, kind, checked, offset, limit)
+        found = await store.write(slice_discrepancies, kind, CatalogFilter(checked, account), offset, limit)
         return await answer_page(query_convert.discrepancy_json, found.items, found.total, limit, offset)
 
     return router

@@ -28,6 +28,7 @@ def lease_json(lease: Lease) -> dict[str, Any]:
     return {
         "task_id": lease.task_id,
         "site": lease.site,
+        "account": lease.account,
         "intent": JsonText(lease.intent_json),
         "lease_expires_at": lease.lease_expires_at,
         "lease_count": lease.lease_count,
@@ -66,11 +67,14 @@ def health_json(health: Health) -> dict[str, Any]:
         "queued_count": health.queued_count,
         "queued_query_count": health.queued_query_count,
         "active_tasks": [task_document(detail) for detail in health.active_tasks],
+        "active_count": health.active_count,
         "workers": [
             {
                 "worker_id": worker.worker_id,
                 "last_seen_at": worker.last_seen_at,
                 "last_seen_seconds": worker.silent_for.total_seconds(),
+                "sites": worker.sites,
+                "accounts": worker.accounts,
             }
             for worker in health.workers
         ],
@@ -79,6 +83,8 @@ def health_json(health: Health) -> dict[str, Any]:
             {
                 "task_id": task.task_id,
                 "site": task.site,
+                "account": task.account,
+                "unserved": task.unserved,
                 "created_at": task.created_at,
                 "age_seconds": task.age.total_seconds(),
             }

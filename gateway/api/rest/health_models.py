@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from gateway.api.rest.models import Task, Time
+from gateway.api.rest.models import AccountShown, Task, Time
 from gateway.domain.health import ProblemKind
 
 
@@ -14,6 +14,8 @@ class Worker(BaseModel):
     worker_id: str
     last_seen_at: Time
     last_seen_seconds: float
+    sites: list[str] = Field(description="Those that it named when it last asked for an order.")
+    accounts: list[str] = Field(description="Those that it named then; the empty one is a site's only account.")
 
 
 class QueuedTask(BaseModel):
@@ -21,6 +23,8 @@ class QueuedTask(BaseModel):
 
     task_id: str
     site: str
+    account: AccountShown
+    unserved: bool = Field(description="True if no worker that was heard of lately serves its site and account.")
     created_at: Time
     age_seconds: float
 
@@ -49,7 +53,8 @@ class Health(BaseModel):
     )
     queued_count: int
     queued_query_count: int
-    active_tasks: list[Task]
+    active_tasks: list[Task] = Field(description="At most 100, those filed first at first.")
+    active_count: int = Field(description="How many tasks are in execution.")
     workers: list[Worker]
     offline_workers: list[str]
     stale_queued_tasks: list[QueuedTask]

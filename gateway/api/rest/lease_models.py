@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.api.rest.models import Intent, StrictBody, TaskId, Time, WorkerId
+from gateway.api.rest.models import Account, AccountShown, Intent, StrictBody, TaskId, Time, WorkerId
 from gateway.domain.states import OrderState, TaskStatus
 
 
@@ -29,6 +29,9 @@ class Reclaim(StrictBody):
     )
 
     worker_id: WorkerId | None = None
+    account: Account | None = Field(
+        None, description="The account that this worker serves; absent or empty: the site's only account."
+    )
     requested_by: str | None = Field(None, description="Who gave the command, at most 128 characters.")
     reason: str | None = Field(None, description="Why, at most 1,000 characters.")
 
@@ -36,8 +39,8 @@ class Reclaim(StrictBody):
 OtherNumbers = Annotated[
     list[str],
     Field(
-        description="Order numbers of the site's other tasks since a day before this one was filed, at most 1,000: "
-        "leave them out when looking for this task's order on the site."
+        description="Order numbers of other tasks of this site and account since a day before this one was filed, at "
+        "most 1,000: leave them out when looking for this task's order on the site."
     ),
 ]
 
@@ -118,6 +121,7 @@ class Lease(BaseModel):
 
     task_id: TaskId
     site: str
+    account: AccountShown
     intent: Intent
     lease_expires_at: Time
     lease_count: int = Field(description="Over 1: recovered. Look at the site's order list before anything else.")

@@ -13,7 +13,7 @@ from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
 from gateway.api.rest.lease_models import EndWord, Lease, Reclaim, Renew, Renewed, Report, Reported
 from gateway.api.rest.long_poll import LongPoll
-from gateway.api.rest.parameters import DEFAULT_WAIT, MaybeWorkerId, TaskIdInPath, Wait, WorkerId
+from gateway.api.rest.parameters import DEFAULT_WAIT, AccountServed, MaybeWorkerId, TaskIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of
 from gateway.dispatch.order_lease_source import OrderDispatcher
 from gateway.domain import fields
@@ -52,6 +52,7 @@ def _add_lease(router: APIRouter, dispatcher: OrderDispatcher, admission: Admiss
         worker_id: WorkerId,
         wait: Wait = DEFAULT_WAIT,
         site: Annotated[str | None, Query(description="Only orders of this site.")] = None,
+        account: AccountServed = "",
     ) -> Response:
         """Wait for an order; `data` is null if none came. At most one order is in execution at a time.
 
@@ -59,7 +60,7 @@ def _add_lease(router: APIRouter, dispatcher: OrderDispatcher, admission: Admiss
         from its start to its end, since no submit permit stands before the click.
         """
         sites = policy.sites if site is None else (fields.site("site", site, policy.sites),)
-        wanted = _lease_request(request, worker_id, sites)
+        wanted = _lease_request(request, worker_id, sites, account)
         seconds = min(wait, policy.longest_wait.total_seconds())
         return LongPoll(
             lambda gone: dispatcher.wait_for_lease(wanted, seconds, gone),
@@ -127,13 +128,13 @@ def _add_reclaim(router: APIRouter, store: Store, policy: Policy, new_token: Cal
         """
         checked = fields.key("task_id", task_id)
         told = body or Reclaim()
-        wanted = _lease_request(request, _one_worker(told.worker_id, worker_id), policy.sites)
+        wanted = _lease_request(request, _one_worker(told.worker_id, worker_id), policy.sites, told.account or "")
         by = command(told.requested_by or "", told.reason or "")
         lease = accepted(await store.write(reclaim, policy, checked, wanted, new_token(), by))
         return success(convert.lease_json(lease))
 
 
-def _lease_request(request: Request, worker_id: str, sites: tuple[str, ...]) -> LeaseRequest:
+def _lease_request(request: Request, worker_id: str, sites: tuple[str, ...], account: str) -> LeaseRequest:
     return LeaseRequest(
         worker_id=fields.key("worker_id", worker_id),
         session_id=None,
@@ -141,6 +142,7 @@ def _lease_request(request: Request, worker_id: str, sites: tuple[str, ...]) -> 
         sites=sites,
         via=Via.REST,
         identity=call_of(request).identity.name,
+        accounts=(fields.account("account", account),),
     )
 
 

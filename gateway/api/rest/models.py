@@ -24,6 +24,10 @@ TaskId = Annotated[
 WorkerId = Annotated[
     str, Field(description="1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit.", examples=["local-01"])
 ]
+Account = Annotated[
+    str, Field(description="1 to 64 of `A-Z a-z 0-9 . _ -`, first a letter or digit.", examples=["buyer-1"])
+]
+AccountShown = Annotated[str, Field(description="The account on the site; empty: the site's only account.")]
 _INTENT: dict[str, JsonValue] = {
     "item_url": "https://shop.example/item/code/",
     "quantity": 1,
@@ -73,6 +77,9 @@ class Submit(StrictBody):
         None, description="Send your own: without one a lost answer must not be retried. Else the gateway makes one."
     )
     site: str = Field(description="One of the configured sites.", examples=["rakuten"])
+    account: Account | None = Field(
+        None, description="The account on the site that shall order. Absent or empty: the site's only account."
+    )
     intent: Intent
     callback_url: str | None = Field(
         None,
@@ -89,7 +96,7 @@ class Submitted(BaseModel):
     created: bool = Field(description="False if the task existed; then nothing was changed.")
     intent_matches: bool = Field(description="False if the task existed with another intent; the first one stands.")
     differs: list[str] = Field(
-        description="In which of `site`, `intent`, `callback_url` it differs from the task that existed."
+        description="In which of `site`, `account`, `intent`, `callback_url` it differs from the task that existed."
     )
 
 
@@ -111,6 +118,7 @@ class Task(BaseModel):
 
     task_id: TaskId
     site: str
+    account: AccountShown
     intent: Intent
     callback_url: str | None
     status: TaskStatus

@@ -9,12 +9,12 @@ from gateway.api.answers import accepted
 from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
-from gateway.api.rest.parameters import Limit, Offset, TaskIdInPath
+from gateway.api.rest.parameters import AccountFilter, Limit, Offset, TaskIdInPath
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
 from gateway.api.rest.slices import answer_page
 from gateway.api.submission import file_order
 from gateway.domain import fields
-from gateway.domain.models import Actor, Policy, Submission
+from gateway.domain.models import Actor, Policy, Submission, TaskFilter
 from gateway.domain.states import TaskStatus
 from gateway.orders.read import get_task, list_tasks_from
 from gateway.store.port import Store
@@ -45,6 +45,7 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
             intent_json=fields.json_size("intent", text_of(request, "intent"), max_bytes=policy.max_intent_bytes),
             callback_url=fields.callback_url("callback_url", body.callback_url),
             traceparent=call.traceparent,
+            account=fields.account("account", body.account or ""),
         )
         done = await file_order(store, policy, wanted, Actor(call.identity.name))
         return success(convert.submitted_json(done))
@@ -58,6 +59,7 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
     async def list_orders(
         status: Annotated[TaskStatus | None, Query(description="Only tasks in this status.")] = None,
         site: Annotated[str | None, Query(description="Only tasks of this site.")] = None,
+        account: AccountFilter = None,
         limit: Limit = fields.DEFAULT_PAGE_SIZE,
         offset: Offset = 0,
     ) -> Response:
@@ -67,7 +69,7 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
         `limit` says how many. Go on at `next_offset`.
         """
         checked = None if site is None else fields.site("site", site, policy.sites)
-        found = await store.read(list_tasks_from, status, checked, offset, limit)
+        found = await store.read(list_tasks_from, TaskFilter(status, checked, account), offset, limit)
         return await answer_page(task_document, found.items, found.total, limit, offset)
 
     @router.get(

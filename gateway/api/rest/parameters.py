@@ -31,6 +31,14 @@ WorkerId = Annotated[str, Query(description="The worker's name.", examples=["loc
 MaybeWorkerId = Annotated[
     str | None, Query(description="The worker's name, where the body has none.", examples=["local-01"])
 ]
+AccountServed = Annotated[
+    str, Query(description="The account that the worker serves; absent or empty: the site's only account.")
+]
+AccountFilter = Annotated[
+    str | None,
+    Query(description="Only of this account on a site; absent: of all.", examples=["buyer-1"]),
+    AfterValidator(lambda value: value if value is None else fields.named_account("account", value)),
+]
 Limit = Annotated[
     int,
     Query(ge=1, le=fields.MAX_PAGE_SIZE, description=f"Rows a slice, 1 to {fields.MAX_PAGE_SIZE}."),

@@ -15,7 +15,7 @@ from gateway.api.rest import query_convert, query_models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
 from gateway.api.rest.long_poll import LongPoll
-from gateway.api.rest.parameters import DEFAULT_WAIT, Limit, Offset, QueryIdInPath, Wait, WorkerId
+from gateway.api.rest.parameters import DEFAULT_WAIT, AccountServed, Limit, Offset, QueryIdInPath, Wait, WorkerId
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
 from gateway.api.rest.slices import answer_page
 from gateway.dispatch.query_lease_source import QueryDispatcher
@@ -54,6 +54,7 @@ def query_routes(store: Store, policy: QueryPolicy, new_query_id: Callable[[], s
             kind=body.kind,
             params_json=fields.json_size("params", params, max_bytes=policy.max_params_bytes),
             traceparent=call_of(request).traceparent,
+            account=fields.account("account", body.account or ""),
         )
         return success(query_convert.query_submitted_json(await store.write(submit_query, policy, wanted)))
 
@@ -104,12 +105,14 @@ def query_lease_routes(
         worker_id: WorkerId,
         wait: Wait = DEFAULT_WAIT,
         site: Annotated[str | None, Query(description="Only queries of this site.")] = None,
+        account: AccountServed = "",
     ) -> Response:
         """Wait for a query; `data` is null if none came. Any number may be in flight. No heartbeat of the worker."""
         wanted = QueryLeaseRequest(
             worker_id=fields.key("worker_id", worker_id),
             session_id=None,
             sites=policy.sites if site is None else (fields.site("site", site, policy.sites),),
+            accounts=(fields.account("account", account),),
             identity=call_of(request).identity.name,
         )
         seconds = min(wait, policy.longest_wait.total_seconds())

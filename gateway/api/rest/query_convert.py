@@ -12,6 +12,7 @@ def query_json(query: Query, result_json: str | None = None) -> dict[str, Any]:
     return {
         "query_id": query.query_id,
         "site": query.site,
+        "account": query.account,
         "kind": query.kind,
         "params": JsonText(query.params_json),
         "status": query.status,
@@ -37,6 +38,7 @@ def query_lease_json(lease: QueryLease) -> dict[str, Any]:
     return {
         "query_id": lease.query_id,
         "site": lease.site,
+        "account": lease.account,
         "kind": lease.kind,
         "params": JsonText(lease.params_json),
         "lease_expires_at": lease.lease_expires_at,
@@ -48,6 +50,7 @@ def catalog_order_json(order: CatalogOrder) -> dict[str, Any]:
     """Write an order of the catalogue."""
     return {
         "site": order.site,
+        "account": order.account,
         "order_number": order.order_number,
         "shop_id": order.shop_id,
         "shop_name": order.shop_name,
@@ -65,6 +68,7 @@ def discrepancy_json(found: Discrepancy) -> dict[str, Any]:
     return {
         "kind": found.kind,
         "site": found.site,
+        "account": found.account,
         "order_number": found.order_number,
         "task_id": found.task_id or None,
         "task_state": found.task_state,

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.api.rest.models import StrictBody, Time, WorkerId
+from gateway.api.rest.models import Account, AccountShown, StrictBody, Time, WorkerId
 from gateway.domain.account_queries import QueryKind, QueryStatus
 from gateway.domain.catalog import DiscrepancyKind
 from gateway.domain.states import OrderState
@@ -35,6 +35,7 @@ class SubmitQuery(StrictBody):
 
     query_id: QueryId | None = Field(None, description="Else the gateway makes one.")
     site: str | None = Field(None, description="Absent: `rakuten`.", examples=["rakuten"])
+    account: Account | None = Field(None, description="Absent or empty: the site's only account.")
     kind: QueryKind = Field(strict=False)
     params: Params | None = Field(None, description="Absent: `{}`.")
 
@@ -46,7 +47,8 @@ class SubmittedQuery(BaseModel):
     status: QueryStatus
     created: bool = Field(description="False if the query existed; then nothing was changed.")
     differs: list[str] = Field(
-        description="In which of `site`, `kind`, `params` it differs from the query that existed; the first ones stand."
+        description="In which of `site`, `account`, `kind`, `params` it differs from the query that existed; the first "
+        "ones stand."
     )
 
 
@@ -55,6 +57,7 @@ class QueryLease(BaseModel):
 
     query_id: QueryId
     site: str
+    account: AccountShown
     kind: QueryKind
     params: dict[str, Any]
     lease_expires_at: Time
@@ -99,6 +102,7 @@ class Query(BaseModel):
 
     query_id: QueryId
     site: str
+    account: AccountShown
     kind: QueryKind
     params: dict[str, Any]
     status: QueryStatus
@@ -126,6 +130,7 @@ class CatalogOrder(BaseModel):
     """An order as the site shows it."""
 
     site: str
+    account: AccountShown
     order_number: str
     shop_id: str
     shop_name: str
@@ -152,6 +157,7 @@ class Discrepancy(BaseModel):
 
     kind: DiscrepancyKind
     site: str
+    account: AccountShown
     order_number: str
     task_id: str | None = Field(description="The task that told this number; null for `unknown_to_tasks`.")
     task_state: OrderState | None
@@ -174,3 +180,4 @@ class Discover(StrictBody):
     """Where to look."""
 
     site: str | None = Field(None, description="Absent: the first configured one.", examples=["rakuten"])
+    account: Account | None = Field(None, description="Absent or empty: the site's only account.")

@@ -10,8 +10,9 @@ from gateway.catalog.read import list_catalog
 from gateway.catalog.reconcile import list_discrepancies
 from gateway.catalog.rounds import Rounds
 from gateway.domain import fields
-from gateway.domain.catalog import CatalogPolicy
+from gateway.domain.catalog import CatalogFilter, CatalogPolicy
 from gateway.domain.refusals import Reason, Refusal, RefusedError
+from gateway.domain.target import Target
 from gateway.store.port import Store
 
 
@@ -28,10 +29,10 @@ class CatalogService:
     ) -> catalog_pb2.ListCatalogOrdersResponse:
         """Return one page of the catalogue."""
         require_catalog(self._policy)
-        site = self._site(request.site)
-        filters = ["catalog", site or ""]
+        wanted = self._filter(request)
+        filters = ["catalog", *_named(wanted)]
         below = page_token(request.page_token, filters)
-        page = await self._store.read(list_catalog, site, below, fields.page_size("page_size", request.page_size))
+        page = await self._store.read(list_catalog, wanted, below, fields.page_size("page_size", request.page_size))
         return catalog_pb2.ListCatalogOrdersResponse(
             orders=[codec.catalog_order_message(order) for order in page.items],
             next_page_token=make_page_token(page.next_after, filters),
@@ -40,8 +41,9 @@ class CatalogService:
     async def discover(self, request: catalog_pb2.DiscoverRequest, call: Call) -> catalog_pb2.DiscoverResponse:
         """File a round now."""
         require_catalog(self._policy)
-        site = self._site(request.site) or self._policy.sites[0]
-        filed = await self._store.write(self._rounds.discover, site)
+        site = fields.site("site", request.site or self._policy.sites[0], self._policy.sites)
+        target = Target(site, fields.account("account", request.account))
+        filed = await self._store.write(self._rounds.discover, target)
         return catalog_pb2.DiscoverResponse(
             query_id=filed.query_id, status=query_status_to(filed.status), created=filed.created
         )
@@ -51,19 +53,27 @@ class CatalogService:
     ) -> catalog_pb2.ListDiscrepanciesResponse:
         """Return one page of what differs."""
         require_catalog(self._policy)
-        site = self._site(request.site)
+        wanted = self._filter(request)
         kind = codec.discrepancy_kind(request.kind)
-        filters = ["discrepancies", kind or "", site or ""]
+        filters = ["discrepancies", kind or "", *_named(wanted)]
         below = page_token(request.page_token, filters)
         size = fields.page_size("page_size", request.page_size)
-        page = await self._store.write(list_discrepancies, kind, site, below, size)
+        page = await self._store.write(list_discrepancies, kind, wanted, below, size)
         return catalog_pb2.ListDiscrepanciesResponse(
             discrepancies=[codec.discrepancy_message(found) for found in page.items],
             next_page_token=make_page_token(page.next_after, filters),
         )
 
-    def _site(self, name: str) -> str | None:
-        return fields.site("site", name, self._policy.sites) if name else None
+    def _filter(
+        self, request: catalog_pb2.ListCatalogOrdersRequest | catalog_pb2.ListDiscrepanciesRequest
+    ) -> CatalogFilter:
+        site = fields.site("site", request.site, self._policy.sites) if request.site else None
+        return CatalogFilter(site, fields.account("account", request.account) or None)
+
+
+def _named(wanted: CatalogFilter) -> list[str]:
+    """Name a filter in a page token; an account only where there is one, as before there were any."""
+    return [wanted.site or "", *([wanted.account] if wanted.account else [])]
 
 
 def require_catalog(policy: CatalogPolicy) -> None:

@@ -15,7 +15,7 @@ from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import Heartbeat
 from gateway.dispatch.watch import watch
 from gateway.domain import fields
-from gateway.domain.models import Actor, Policy
+from gateway.domain.models import Actor, Policy, TaskFilter
 from gateway.orders.read import get_task, list_tasks
 from gateway.orders.submit import cancel
 from gateway.orders.topics import topic_of
@@ -56,10 +56,12 @@ class OrderService:
         """Return one page of tasks."""
         status = codec.task_status("status", request.status)
         site = fields.site("site", request.site, self._policy.sites) if request.site else None
-        filters = [status or "", site or ""]
+        account = fields.account("account", request.account) or None
+        # An account only where there is one: a page token of before this field still leads on.
+        filters = [status or "", site or "", *([account] if account else [])]
         below = page_token(request.page_token, filters)
         size = fields.page_size("page_size", request.page_size)
-        page = await self._store.read(list_tasks, status, site, below, size)
+        page = await self._store.read(list_tasks, TaskFilter(status, site, account), below, size)
         return orders_pb2.ListOrdersResponse(
             tasks=await converted(codec.task_message, page.items),
             next_page_token=make_page_token(page.next_after, filters),

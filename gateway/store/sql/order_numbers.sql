@@ -1,6 +1,6 @@
 -- name: order_number_add
-INSERT INTO order_numbers (site, site_order_id, task_id, told_at, stated)
-VALUES (:site, :site_order_id, :task_id, :at, :stated)
+INSERT INTO order_numbers (site, account, site_order_id, task_id, told_at, stated)
+VALUES (:site, :account, :site_order_id, :task_id, :at, :stated)
 ON CONFLICT (site, site_order_id, task_id) DO UPDATE
 SET stated = CASE WHEN excluded.stated = 0 THEN 0 ELSE order_numbers.stated END;
 
@@ -13,13 +13,13 @@ WHERE site = :site AND site_order_id = :site_order_id AND task_id <> :task_id OR
 
 -- name: order_numbers_of_other_tasks
 SELECT site_order_id FROM order_numbers
-WHERE site = :site AND task_id <> :task_id AND told_at >= :since ORDER BY told_at DESC LIMIT :count;
+WHERE site = :site AND account = :account AND task_id <> :task_id AND told_at >= :since ORDER BY told_at DESC LIMIT :count;
 
 -- name: task_possibly_ordered_without_number
--- Another task that has or may have an order on the site whose number nobody has told, unless a person found that there
+-- Another task of the target that has or may have an order there whose number nobody has told, unless a person found that there
 -- is none. What was clicked before :since is not in the window that is looked at.
 SELECT 1 AS found FROM tasks
-WHERE site = :site AND task_id <> :task_id AND updated_at >= :since
+WHERE site = :site AND account = :account AND task_id <> :task_id AND updated_at >= :since
     AND number_known = 0 AND (may_have_clicked = 1 OR order_known = 1 OR order_stated = 1)
     AND NOT (status = 'failed' AND resolved_at IS NOT NULL AND order_known = 0 AND order_stated = 0)
 LIMIT 1;

@@ -1,7 +1,7 @@
 -- name: query_insert
-INSERT INTO account_queries (query_id, site, kind, params_json, traceparent, status, lifetime_ends_us, created_at,
-    updated_at)
-VALUES (:query_id, :site, :kind, :params_json, :traceparent, :status, :lifetime_ends_us, :at, :at);
+INSERT INTO account_queries (query_id, site, account, kind, params_json, traceparent, status, lifetime_ends_us,
+    created_at, updated_at)
+VALUES (:query_id, :site, :account, :kind, :params_json, :traceparent, :status, :lifetime_ends_us, :at, :at);
 
 -- name: query_get
 SELECT * FROM account_queries WHERE query_id = :query_id;
@@ -12,7 +12,7 @@ SELECT result_json FROM query_results WHERE query_id = :query_id;
 -- name: query_oldest_queued
 -- The plus keeps the index by age out: the queue is walked in its order.
 SELECT * FROM account_queries
-WHERE status = 'queued' AND site = :site AND +lifetime_ends_us > :elapsed_us ORDER BY row LIMIT 1;
+WHERE status = 'queued' AND site = :site AND account = :account AND +lifetime_ends_us > :elapsed_us ORDER BY row LIMIT 1;
 
 -- name: query_move
 UPDATE account_queries

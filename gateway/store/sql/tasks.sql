@@ -1,23 +1,37 @@
 -- name: task_insert
-INSERT INTO tasks (task_id, site, intent_json, callback_url, traceparent, status, queued_us, created_at, updated_at)
-VALUES (:task_id, :site, :intent_json, :callback_url, :traceparent, 'queued', :elapsed_us, :at, :at)
+INSERT INTO tasks (task_id, site, account, intent_json, callback_url, traceparent, status, queued_us, created_at,
+    updated_at)
+VALUES (:task_id, :site, :account, :intent_json, :callback_url, :traceparent, 'queued', :elapsed_us, :at, :at)
 ON CONFLICT (task_id) DO NOTHING;
 
 -- name: task_get
 SELECT * FROM tasks WHERE task_id = :task_id;
 
 -- name: task_oldest_queued
-SELECT * FROM tasks WHERE status = 'queued' AND site = :site ORDER BY row LIMIT 1;
+SELECT row FROM tasks WHERE status = 'queued' AND site = :site AND account = :account ORDER BY row LIMIT 1;
+
+-- name: task_at
+SELECT * FROM tasks WHERE row = :row;
 
 -- name: tasks_active
 -- The plus keeps SQLite from walking all tasks in the order of `row`: the few in a slot are found by their index.
-SELECT * FROM tasks WHERE slot IS NOT NULL ORDER BY +row;
+SELECT * FROM tasks WHERE slot IS NOT NULL ORDER BY +row LIMIT :count;
+
+-- name: tasks_active_count
+SELECT count(*) AS count FROM tasks WHERE slot IS NOT NULL;
 
 -- name: tasks_lapsed
-SELECT * FROM tasks WHERE slot IS NOT NULL AND lease_deadline_us <= :elapsed_us ORDER BY +row;
+SELECT * FROM tasks
+WHERE lease_deadline_us IS NOT NULL AND lease_deadline_us <= :elapsed_us ORDER BY lease_deadline_us, row;
 
--- name: task_in_slot
-SELECT task_id FROM tasks WHERE slot = :slot;
+-- name: task_any_active
+SELECT task_id FROM tasks WHERE slot IS NOT NULL LIMIT 1;
+
+-- name: task_any_active_on_site
+SELECT task_id FROM tasks WHERE slot IS NOT NULL AND site = :site LIMIT 1;
+
+-- name: task_any_active_of_target
+SELECT task_id FROM tasks WHERE slot IS NOT NULL AND site = :site AND account = :account LIMIT 1;
 
 -- name: task_move
 -- The one statement that changes a status. It finds the task as its caller read it, or moves nothing: besides the status
@@ -58,6 +72,17 @@ SELECT * FROM tasks WHERE site = :site AND row < :below ORDER BY row DESC LIMIT 
 -- name: tasks_newest_by_status_and_site
 SELECT * FROM tasks WHERE status = :status AND site = :site AND row < :below ORDER BY row DESC LIMIT :count;
 
+-- name: tasks_newest_by_account
+SELECT * FROM tasks
+WHERE account = :account AND account <> '' AND (CAST(:site AS text) IS NULL OR site = :site) AND row < :below
+ORDER BY row DESC LIMIT :count;
+
+-- name: tasks_newest_by_status_and_account
+SELECT * FROM tasks
+WHERE status = :status AND account = :account AND account <> '' AND (CAST(:site AS text) IS NULL OR site = :site)
+    AND row < :below
+ORDER BY row DESC LIMIT :count;
+
 -- name: tasks_slice
 SELECT * FROM tasks WHERE row IN (
     SELECT row FROM tasks ORDER BY row DESC LIMIT :count OFFSET :offset
@@ -78,6 +103,20 @@ SELECT * FROM tasks WHERE row IN (
     SELECT row FROM tasks WHERE status = :status AND site = :site ORDER BY row DESC LIMIT :count OFFSET :offset
 ) ORDER BY row DESC;
 
+-- name: tasks_slice_by_account
+SELECT * FROM tasks WHERE row IN (
+    SELECT row FROM tasks
+    WHERE account = :account AND account <> '' AND (CAST(:site AS text) IS NULL OR site = :site)
+    ORDER BY row DESC LIMIT :count OFFSET :offset
+) ORDER BY row DESC;
+
+-- name: tasks_slice_by_status_and_account
+SELECT * FROM tasks WHERE row IN (
+    SELECT row FROM tasks
+    WHERE status = :status AND account = :account AND account <> '' AND (CAST(:site AS text) IS NULL OR site = :site)
+    ORDER BY row DESC LIMIT :count OFFSET :offset
+) ORDER BY row DESC;
+
 -- name: tasks_count
 SELECT count(*) AS count FROM tasks;
 
@@ -90,11 +129,19 @@ SELECT count(*) AS count FROM tasks WHERE site = :site;
 -- name: tasks_count_by_status_and_site
 SELECT count(*) AS count FROM tasks WHERE status = :status AND site = :site;
 
+-- name: tasks_count_by_account
+SELECT count(*) AS count FROM tasks
+WHERE account = :account AND account <> '' AND (CAST(:site AS text) IS NULL OR site = :site);
+
+-- name: tasks_count_by_status_and_account
+SELECT count(*) AS count FROM tasks
+WHERE status = :status AND account = :account AND account <> '' AND (CAST(:site AS text) IS NULL OR site = :site);
+
 -- name: tasks_queued_count
 SELECT count(*) AS count FROM tasks WHERE status = 'queued';
 
 -- name: tasks_queued_oldest
-SELECT task_id, site, created_at, queued_us FROM tasks WHERE status = 'queued' ORDER BY row LIMIT :count;
+SELECT task_id, site, account, created_at, queued_us FROM tasks WHERE status = 'queued' ORDER BY row LIMIT :count;
 
 -- name: tasks_open
 -- Those that may still be, or have been since, in a worker's hand; one that needs a person could have been requeued.

@@ -3,10 +3,11 @@ INSERT INTO workers (worker_id, last_seen_at, last_seen_us) VALUES (:worker_id, 
 ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_seen_us = excluded.last_seen_us;
 
 -- name: worker_arrived
-INSERT INTO workers (worker_id, last_seen_at, last_seen_us, introduced_by)
-VALUES (:worker_id, :at, :elapsed_us, :identity)
+INSERT INTO workers (worker_id, last_seen_at, last_seen_us, introduced_by, sites, accounts)
+VALUES (:worker_id, :at, :elapsed_us, :identity, :sites, :accounts)
 ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_seen_us = excluded.last_seen_us,
-    introduced_by = CASE WHEN workers.introduced_by = '' THEN excluded.introduced_by ELSE workers.introduced_by END;
+    introduced_by = CASE WHEN workers.introduced_by = '' THEN excluded.introduced_by ELSE workers.introduced_by END,
+    sites = excluded.sites, accounts = excluded.accounts;
 
 -- name: worker_get
 SELECT * FROM workers WHERE worker_id = :worker_id;

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from ordergateway.v1 import orders_pb2 as ordergateway_dot_v1_dot_orders__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%ordergateway/v1/account_queries.proto\x12\x0fordergateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cordergateway/v1/orders.proto\"+\n\nQueryError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xee\x03\n\x05Query\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12(\n\x04kind\x18\x03 \x01(\x0e\x32\x1a.ordergateway.v1.QueryKind\x12\x13\n\x0bparams_json\x18\x04 \x01(\t\x12,\n\x06status\x18\x05 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus\x12\x18\n\x0blease_owner\x18\x06 \x01(\tH\x00\x88\x01\x01\x12\x34\n\x10lease_expires_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61ttempts\x18\x08 \x01(\x05\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x63ompleted_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x0bresult_json\x18\x0c \x01(\tH\x01\x88\x01\x01\x12*\n\x05\x65rror\x18\r \x01(\x0b\x32\x1b.ordergateway.v1.QueryErrorB\x0e\n\x0c_lease_ownerB\x0e\n\x0c_result_json\"s\n\x12SubmitQueryRequest\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12(\n\x04kind\x18\x03 \x01(\x0e\x32\x1a.ordergateway.v1.QueryKind\x12\x13\n\x0bparams_json\x18\x04 \x01(\t\"w\n\x13SubmitQueryResponse\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\x12\x0f\n\x07\x64iffers\x18\x04 \x03(\t\"#\n\x0fGetQueryRequest\x12\x10\n\x08query_id\x18\x01 \x01(\t\"9\n\x10GetQueryResponse\x12%\n\x05query\x18\x01 \x01(\x0b\x32\x16.ordergateway.v1.Query\"\x93\x01\n\x12ListQueriesRequest\x12,\n\x06status\x18\x01 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus\x12(\n\x04kind\x18\x02 \x01(\x0e\x32\x1a.ordergateway.v1.QueryKind\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"W\n\x13ListQueriesResponse\x12\'\n\x07queries\x18\x01 \x03(\x0b\x32\x16.ordergateway.v1.Query\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"%\n\x11WatchQueryRequest\x12\x10\n\x08query_id\x18\x01 \x01(\t\"w\n\x12WatchQueryResponse\x12\'\n\x05query\x18\x01 \x01(\x0b\x32\x16.ordergateway.v1.QueryH\x00\x12/\n\theartbeat\x18\x02 \x01(\x0b\x32\x1a.ordergateway.v1.HeartbeatH\x00\x42\x07\n\x05\x65vent*\xac\x01\n\x0bQueryStatus\x12\x1c\n\x18QUERY_STATUS_UNSPECIFIED\x10\x00\x12\x17\n\x13QUERY_STATUS_QUEUED\x10\x01\x12\x17\n\x13QUERY_STATUS_LEASED\x10\x02\x12\x1a\n\x16QUERY_STATUS_SUCCEEDED\x10\x03\x12\x17\n\x13QUERY_STATUS_FAILED\x10\x04\x12\x18\n\x14QUERY_STATUS_EXPIRED\x10\x05*_\n\tQueryKind\x12\x1a\n\x16QUERY_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15QUERY_KIND_ORDER_LIST\x10\x01\x12\x1b\n\x17QUERY_KIND_ORDER_DETAIL\x10\x02\x32\x82\x03\n\x13\x41\x63\x63ountQueryService\x12]\n\x0bSubmitQuery\x12#.ordergateway.v1.SubmitQueryRequest\x1a$.ordergateway.v1.SubmitQueryResponse\"\x03\x90\x02\x02\x12T\n\x08GetQuery\x12 .ordergateway.v1.GetQueryRequest\x1a!.ordergateway.v1.GetQueryResponse\"\x03\x90\x02\x01\x12]\n\x0bListQueries\x12#.ordergateway.v1.ListQueriesRequest\x1a$.ordergateway.v1.ListQueriesResponse\"\x03\x90\x02\x01\x12W\n\nWatchQuery\x12\".ordergateway.v1.WatchQueryRequest\x1a#.ordergateway.v1.WatchQueryResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%ordergateway/v1/account_queries.proto\x12\x0fordergateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cordergateway/v1/orders.proto\"+\n\nQueryError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xff\x03\n\x05Query\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12(\n\x04kind\x18\x03 \x01(\x0e\x32\x1a.ordergateway.v1.QueryKind\x12\x13\n\x0bparams_json\x18\x04 \x01(\t\x12,\n\x06status\x18\x05 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus\x12\x18\n\x0blease_owner\x18\x06 \x01(\tH\x00\x88\x01\x01\x12\x34\n\x10lease_expires_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61ttempts\x18\x08 \x01(\x05\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x63ompleted_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x0bresult_json\x18\x0c \x01(\tH\x01\x88\x01\x01\x12*\n\x05\x65rror\x18\r \x01(\x0b\x32\x1b.ordergateway.v1.QueryError\x12\x0f\n\x07\x61\x63\x63ount\x18\x0e \x01(\tB\x0e\n\x0c_lease_ownerB\x0e\n\x0c_result_json\"\x84\x01\n\x12SubmitQueryRequest\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12(\n\x04kind\x18\x03 \x01(\x0e\x32\x1a.ordergateway.v1.QueryKind\x12\x13\n\x0bparams_json\x18\x04 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x05 \x01(\t\"w\n\x13SubmitQueryResponse\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\x12\x0f\n\x07\x64iffers\x18\x04 \x03(\t\"#\n\x0fGetQueryRequest\x12\x10\n\x08query_id\x18\x01 \x01(\t\"9\n\x10GetQueryResponse\x12%\n\x05query\x18\x01 \x01(\x0b\x32\x16.ordergateway.v1.Query\"\x93\x01\n\x12ListQueriesRequest\x12,\n\x06status\x18\x01 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus\x12(\n\x04kind\x18\x02 \x01(\x0e\x32\x1a.ordergateway.v1.QueryKind\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"W\n\x13ListQueriesResponse\x12\'\n\x07queries\x18\x01 \x03(\x0b\x32\x16.ordergateway.v1.Query\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"%\n\x11WatchQueryRequest\x12\x10\n\x08query_id\x18\x01 \x01(\t\"w\n\x12WatchQueryResponse\x12\'\n\x05query\x18\x01 \x01(\x0b\x32\x16.ordergateway.v1.QueryH\x00\x12/\n\theartbeat\x18\x02 \x01(\x0b\x32\x1a.ordergateway.v1.HeartbeatH\x00\x42\x07\n\x05\x65vent*\xac\x01\n\x0bQueryStatus\x12\x1c\n\x18QUERY_STATUS_UNSPECIFIED\x10\x00\x12\x17\n\x13QUERY_STATUS_QUEUED\x10\x01\x12\x17\n\x13QUERY_STATUS_LEASED\x10\x02\x12\x1a\n\x16QUERY_STATUS_SUCCEEDED\x10\x03\x12\x17\n\x13QUERY_STATUS_FAILED\x10\x04\x12\x18\n\x14QUERY_STATUS_EXPIRED\x10\x05*_\n\tQueryKind\x12\x1a\n\x16QUERY_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15QUERY_KIND_ORDER_LIST\x10\x01\x12\x1b\n\x17QUERY_KIND_ORDER_DETAIL\x10\x02\x32\x82\x03\n\x13\x41\x63\x63ountQueryService\x12]\n\x0bSubmitQuery\x12#.ordergateway.v1.SubmitQueryRequest\x1a$.ordergateway.v1.SubmitQueryResponse\"\x03\x90\x02\x02\x12T\n\x08GetQuery\x12 .ordergateway.v1.GetQueryRequest\x1a!.ordergateway.v1.GetQueryResponse\"\x03\x90\x02\x01\x12]\n\x0bListQueries\x12#.ordergateway.v1.ListQueriesRequest\x1a$.ordergateway.v1.ListQueriesResponse\"\x03\x90\x02\x01\x12W\n\nWatchQuery\x12\".ordergateway.v1.WatchQueryRequest\x1a#.ordergateway.v1.WatchQueryResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,30 +39,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACCOUNTQUERYSERVICE'].methods_by_name['GetQuery']._serialized_options = b'\220\002\001'
   _globals['_ACCOUNTQUERYSERVICE'].methods_by_name['ListQueries']._loaded_options = None
   _globals['_ACCOUNTQUERYSERVICE'].methods_by_name['ListQueries']._serialized_options = b'\220\002\001'
-  _globals['_QUERYSTATUS']._serialized_start=1397
-  _globals['_QUERYSTATUS']._serialized_end=1569
-  _globals['_QUERYKIND']._serialized_start=1571
-  _globals['_QUERYKIND']._serialized_end=1666
+  _globals['_QUERYSTATUS']._serialized_start=1432
+  _globals['_QUERYSTATUS']._serialized_end=1604
+  _globals['_QUERYKIND']._serialized_start=1606
+  _globals['_QUERYKIND']._serialized_end=1701
   _globals['_QUERYERROR']._serialized_start=121
   _globals['_QUERYERROR']._serialized_end=164
   _globals['_QUERY']._serialized_start=167
-  _globals['_QUERY']._serialized_end=661
-  _globals['_SUBMITQUERYREQUEST']._serialized_start=663
-  _globals['_SUBMITQUERYREQUEST']._serialized_end=778
-  _globals['_SUBMITQUERYRESPONSE']._serialized_start=780
-  _globals['_SUBMITQUERYRESPONSE']._serialized_end=899
-  _globals['_GETQUERYREQUEST']._serialized_start=901
-  _globals['_GETQUERYREQUEST']._serialized_end=936
-  _globals['_GETQUERYRESPONSE']._serialized_start=938
-  _globals['_GETQUERYRESPONSE']._serialized_end=995
-  _globals['_LISTQUERIESREQUEST']._serialized_start=998
-  _globals['_LISTQUERIESREQUEST']._serialized_end=1145
-  _globals['_LISTQUERIESRESPONSE']._serialized_start=1147
-  _globals['_LISTQUERIESRESPONSE']._serialized_end=1234
-  _globals['_WATCHQUERYREQUEST']._serialized_start=1236
-  _globals['_WATCHQUERYREQUEST']._serialized_end=1273
-  _globals['_WATCHQUERYRESPONSE']._serialized_start=1275
-  _globals['_WATCHQUERYRESPONSE']._serialized_end=1394
-  _globals['_ACCOUNTQUERYSERVICE']._serialized_start=1669
-  _globals['_ACCOUNTQUERYSERVICE']._serialized_end=2055
+  _globals['_QUERY']._serialized_end=678
+  _globals['_SUBMITQUERYREQUEST']._serialized_start=681
+  _globals['_SUBMITQUERYREQUEST']._serialized_end=813
+  _globals['_SUBMITQUERYRESPONSE']._serialized_start=815
+  _globals['_SUBMITQUERYRESPONSE']._serialized_end=934
+  _globals['_GETQUERYREQUEST']._serialized_start=936
+  _globals['_GETQUERYREQUEST']._serialized_end=971
+  _globals['_GETQUERYRESPONSE']._serialized_start=973
+  _globals['_GETQUERYRESPONSE']._serialized_end=1030
+  _globals['_LISTQUERIESREQUEST']._serialized_start=1033
+  _globals['_LISTQUERIESREQUEST']._serialized_end=1180
+  _globals['_LISTQUERIESRESPONSE']._serialized_start=1182
+  _globals['_LISTQUERIESRESPONSE']._serialized_end=1269
+  _globals['_WATCHQUERYREQUEST']._serialized_start=1271
+  _globals['_WATCHQUERYREQUEST']._serialized_end=1308
+  _globals['_WATCHQUERYRESPONSE']._serialized_start=1310
+  _globals['_WATCHQUERYRESPONSE']._serialized_end=1429
+  _globals['_ACCOUNTQUERYSERVICE']._serialized_start=1704
+  _globals['_ACCOUNTQUERYSERVICE']._serialized_end=2090
 # @@protoc_insertion_point(module_scope)

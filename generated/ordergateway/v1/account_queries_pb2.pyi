@@ -137,6 +137,7 @@ class Query(_message.Message):
     COMPLETED_AT_FIELD_NUMBER: _builtins.int
     RESULT_JSON_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     query_id: _builtins.str
     """The query's key: 1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit."""
     site: _builtins.str
@@ -155,6 +156,8 @@ class Query(_message.Message):
     """The result exactly as the worker reported it: a JSON object as text, at most 1 MiB (configurable); only when
     succeeded, and absent in lists. Set by the worker.
     """
+    account: _builtins.str
+    """The account on the site that is read; empty: the site's only account. Set by the upstream."""
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
         """When the lease expires; absent without a lease. Set by the gateway."""
@@ -191,10 +194,11 @@ class Query(_message.Message):
         completed_at: _timestamp_pb2.Timestamp | None = ...,
         result_json: _builtins.str | None = ...,
         error: Global___QueryError | None = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lease_owner", b"_lease_owner", "_result_json", b"_result_json", "completed_at", b"completed_at", "created_at", b"created_at", "error", b"error", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "result_json", b"result_json", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lease_owner", b"_lease_owner", "_result_json", b"_result_json", "attempts", b"attempts", "completed_at", b"completed_at", "created_at", b"created_at", "error", b"error", "kind", b"kind", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "params_json", b"params_json", "query_id", b"query_id", "result_json", b"result_json", "site", b"site", "status", b"status", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lease_owner", b"_lease_owner", "_result_json", b"_result_json", "account", b"account", "attempts", b"attempts", "completed_at", b"completed_at", "created_at", b"created_at", "error", b"error", "kind", b"kind", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "params_json", b"params_json", "query_id", b"query_id", "result_json", b"result_json", "site", b"site", "status", b"status", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lease_owner: _TypeAlias = _typing.Literal["lease_owner"]  # noqa: Y015
     _WhichOneofArgType__lease_owner: _TypeAlias = _typing.Literal["_lease_owner", b"_lease_owner"]  # noqa: Y015
@@ -217,6 +221,7 @@ class SubmitQueryRequest(_message.Message):
     SITE_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     PARAMS_JSON_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     query_id: _builtins.str
     """The query's key, see Query.query_id; not one of `lease`, `discovery`. Optional: made by the gateway."""
     site: _builtins.str
@@ -227,6 +232,8 @@ class SubmitQueryRequest(_message.Message):
     """The parameters: one JSON object as text, at most 256 KiB, 64 levels deep, 50,000 values; empty: `{}`. Passed
     through; the worker refuses malformed ones with a failed result, code 422.
     """
+    account: _builtins.str
+    """The account on the site, see SubmitOrderRequest.account; empty: the site's only account. Optional."""
     def __init__(
         self,
         *,
@@ -234,10 +241,11 @@ class SubmitQueryRequest(_message.Message):
         site: _builtins.str = ...,
         kind: Global___QueryKind.ValueType = ...,
         params_json: _builtins.str = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "params_json", b"params_json", "query_id", b"query_id", "site", b"site"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "kind", b"kind", "params_json", b"params_json", "query_id", b"query_id", "site", b"site"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -261,8 +269,8 @@ class SubmitQueryResponse(_message.Message):
     """True if this call made it."""
     @_builtins.property
     def differs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of the fields in which this request differs from the query that existed: `site`, `kind`, `params_json`
-        (compared as JSON values, key order aside). The first ones stand. Empty if this call made the query.
+        """Names of the fields in which this request differs from the query that existed: `site`, `account`, `kind`,
+        `params_json` (compared as JSON values, key order aside). The first ones stand. Empty if this call made the query.
         """
 
     def __init__(

@@ -27,7 +27,7 @@ from ordergateway.v1 import account_queries_pb2 as ordergateway_dot_v1_dot_accou
 from ordergateway.v1 import orders_pb2 as ordergateway_dot_v1_dot_orders__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dordergateway/v1/catalog.proto\x12\x0fordergateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a%ordergateway/v1/account_queries.proto\x1a\x1cordergateway/v1/orders.proto\"\xed\x02\n\x0c\x43\x61talogOrder\x12\x0c\n\x04site\x18\x01 \x01(\t\x12\x14\n\x0corder_number\x18\x02 \x01(\t\x12\x0f\n\x07shop_id\x18\x03 \x01(\t\x12\x11\n\tshop_name\x18\x04 \x01(\t\x12.\n\norder_date\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x64\x65livery_status\x18\x06 \x01(\t\x12\x30\n\x0border_state\x18\x07 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x31\n\rdiscovered_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x11\x64\x65tail_fetched_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clast_seen_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"O\n\x18ListCatalogOrdersRequest\x12\x0c\n\x04site\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"c\n\x19ListCatalogOrdersResponse\x12-\n\x06orders\x18\x01 \x03(\x0b\x32\x1d.ordergateway.v1.CatalogOrder\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1f\n\x0f\x44iscoverRequest\x12\x0c\n\x04site\x18\x01 \x01(\t\"c\n\x10\x44iscoverResponse\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\"\x7f\n\x18ListDiscrepanciesRequest\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .ordergateway.v1.DiscrepancyKind\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"\x97\x02\n\x0b\x44iscrepancy\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .ordergateway.v1.DiscrepancyKind\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x14\n\x0corder_number\x18\x03 \x01(\t\x12\x0f\n\x07task_id\x18\x04 \x01(\t\x12/\n\ntask_state\x18\x05 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12/\n\nsite_state\x18\x06 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x13\n\x0b\x65xplanation\x18\x07 \x01(\t\x12,\n\x08\x66ound_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"i\n\x19ListDiscrepanciesResponse\x12\x33\n\rdiscrepancies\x18\x01 \x03(\x0b\x32\x1c.ordergateway.v1.Discrepancy\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*\xa5\x01\n\x0f\x44iscrepancyKind\x12 \n\x1c\x44ISCREPANCY_KIND_UNSPECIFIED\x10\x00\x12%\n!DISCREPANCY_KIND_UNKNOWN_TO_TASKS\x10\x01\x12$\n DISCREPANCY_KIND_MISSING_ON_SITE\x10\x02\x12#\n\x1f\x44ISCREPANCY_KIND_STATE_MOVED_ON\x10\x03\x32\xc8\x02\n\x0e\x43\x61talogService\x12o\n\x11ListCatalogOrders\x12).ordergateway.v1.ListCatalogOrdersRequest\x1a*.ordergateway.v1.ListCatalogOrdersResponse\"\x03\x90\x02\x01\x12T\n\x08\x44iscover\x12 .ordergateway.v1.DiscoverRequest\x1a!.ordergateway.v1.DiscoverResponse\"\x03\x90\x02\x02\x12o\n\x11ListDiscrepancies\x12).ordergateway.v1.ListDiscrepanciesRequest\x1a*.ordergateway.v1.ListDiscrepanciesResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dordergateway/v1/catalog.proto\x12\x0fordergateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a%ordergateway/v1/account_queries.proto\x1a\x1cordergateway/v1/orders.proto\"\xfe\x02\n\x0c\x43\x61talogOrder\x12\x0c\n\x04site\x18\x01 \x01(\t\x12\x14\n\x0corder_number\x18\x02 \x01(\t\x12\x0f\n\x07shop_id\x18\x03 \x01(\t\x12\x11\n\tshop_name\x18\x04 \x01(\t\x12.\n\norder_date\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x64\x65livery_status\x18\x06 \x01(\t\x12\x30\n\x0border_state\x18\x07 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x31\n\rdiscovered_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x11\x64\x65tail_fetched_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clast_seen_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x61\x63\x63ount\x18\x0b \x01(\t\"`\n\x18ListCatalogOrdersRequest\x12\x0c\n\x04site\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x04 \x01(\t\"c\n\x19ListCatalogOrdersResponse\x12-\n\x06orders\x18\x01 \x03(\x0b\x32\x1d.ordergateway.v1.CatalogOrder\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"0\n\x0f\x44iscoverRequest\x12\x0c\n\x04site\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x02 \x01(\t\"c\n\x10\x44iscoverResponse\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\"\x90\x01\n\x18ListDiscrepanciesRequest\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .ordergateway.v1.DiscrepancyKind\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x05 \x01(\t\"\xa8\x02\n\x0b\x44iscrepancy\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .ordergateway.v1.DiscrepancyKind\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x14\n\x0corder_number\x18\x03 \x01(\t\x12\x0f\n\x07task_id\x18\x04 \x01(\t\x12/\n\ntask_state\x18\x05 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12/\n\nsite_state\x18\x06 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x13\n\x0b\x65xplanation\x18\x07 \x01(\t\x12,\n\x08\x66ound_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x61\x63\x63ount\x18\t \x01(\t\"i\n\x19ListDiscrepanciesResponse\x12\x33\n\rdiscrepancies\x18\x01 \x03(\x0b\x32\x1c.ordergateway.v1.Discrepancy\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*\xa5\x01\n\x0f\x44iscrepancyKind\x12 \n\x1c\x44ISCREPANCY_KIND_UNSPECIFIED\x10\x00\x12%\n!DISCREPANCY_KIND_UNKNOWN_TO_TASKS\x10\x01\x12$\n DISCREPANCY_KIND_MISSING_ON_SITE\x10\x02\x12#\n\x1f\x44ISCREPANCY_KIND_STATE_MOVED_ON\x10\x03\x32\xc8\x02\n\x0e\x43\x61talogService\x12o\n\x11ListCatalogOrders\x12).ordergateway.v1.ListCatalogOrdersRequest\x1a*.ordergateway.v1.ListCatalogOrdersResponse\"\x03\x90\x02\x01\x12T\n\x08\x44iscover\x12 .ordergateway.v1.DiscoverRequest\x1a!.ordergateway.v1.DiscoverResponse\"\x03\x90\x02\x02\x12o\n\x11ListDiscrepancies\x12).ordergateway.v1.ListDiscrepanciesRequest\x1a*.ordergateway.v1.ListDiscrepanciesResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,24 +40,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CATALOGSERVICE'].methods_by_name['Discover']._serialized_options = b'\220\002\002'
   _globals['_CATALOGSERVICE'].methods_by_name['ListDiscrepancies']._loaded_options = None
   _globals['_CATALOGSERVICE'].methods_by_name['ListDiscrepancies']._serialized_options = b'\220\002\001'
-  _globals['_DISCREPANCYKIND']._serialized_start=1355
-  _globals['_DISCREPANCYKIND']._serialized_end=1520
+  _globals['_DISCREPANCYKIND']._serialized_start=1441
+  _globals['_DISCREPANCYKIND']._serialized_end=1606
   _globals['_CATALOGORDER']._serialized_start=153
-  _globals['_CATALOGORDER']._serialized_end=518
-  _globals['_LISTCATALOGORDERSREQUEST']._serialized_start=520
-  _globals['_LISTCATALOGORDERSREQUEST']._serialized_end=599
-  _globals['_LISTCATALOGORDERSRESPONSE']._serialized_start=601
-  _globals['_LISTCATALOGORDERSRESPONSE']._serialized_end=700
-  _globals['_DISCOVERREQUEST']._serialized_start=702
-  _globals['_DISCOVERREQUEST']._serialized_end=733
-  _globals['_DISCOVERRESPONSE']._serialized_start=735
-  _globals['_DISCOVERRESPONSE']._serialized_end=834
-  _globals['_LISTDISCREPANCIESREQUEST']._serialized_start=836
-  _globals['_LISTDISCREPANCIESREQUEST']._serialized_end=963
-  _globals['_DISCREPANCY']._serialized_start=966
-  _globals['_DISCREPANCY']._serialized_end=1245
-  _globals['_LISTDISCREPANCIESRESPONSE']._serialized_start=1247
-  _globals['_LISTDISCREPANCIESRESPONSE']._serialized_end=1352
-  _globals['_CATALOGSERVICE']._serialized_start=1523
-  _globals['_CATALOGSERVICE']._serialized_end=1851
+  _globals['_CATALOGORDER']._serialized_end=535
+  _globals['_LISTCATALOGORDERSREQUEST']._serialized_start=537
+  _globals['_LISTCATALOGORDERSREQUEST']._serialized_end=633
+  _globals['_LISTCATALOGORDERSRESPONSE']._serialized_start=635
+  _globals['_LISTCATALOGORDERSRESPONSE']._serialized_end=734
+  _globals['_DISCOVERREQUEST']._serialized_start=736
+  _globals['_DISCOVERREQUEST']._serialized_end=784
+  _globals['_DISCOVERRESPONSE']._serialized_start=786
+  _globals['_DISCOVERRESPONSE']._serialized_end=885
+  _globals['_LISTDISCREPANCIESREQUEST']._serialized_start=888
+  _globals['_LISTDISCREPANCIESREQUEST']._serialized_end=1032
+  _globals['_DISCREPANCY']._serialized_start=1035
+  _globals['_DISCREPANCY']._serialized_end=1331
+  _globals['_LISTDISCREPANCIESRESPONSE']._serialized_start=1333
+  _globals['_LISTDISCREPANCIESRESPONSE']._serialized_end=1438
+  _globals['_CATALOGSERVICE']._serialized_start=1609
+  _globals['_CATALOGSERVICE']._serialized_end=1937
 # @@protoc_insertion_point(module_scope)

@@ -71,6 +71,7 @@ class CatalogOrder(_message.Message):
     DISCOVERED_AT_FIELD_NUMBER: _builtins.int
     DETAIL_FETCHED_AT_FIELD_NUMBER: _builtins.int
     LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     site: _builtins.str
     """The site."""
     order_number: _builtins.str
@@ -83,6 +84,8 @@ class CatalogOrder(_message.Message):
     """The site's stage code, else the stage label; empty before the first detail."""
     order_state: _orders_pb2.OrderState.ValueType
     """The order state mapped from it; unspecified where it could not be mapped."""
+    account: _builtins.str
+    """The account that shows it; empty: the site's only account."""
     @_builtins.property
     def order_date(self) -> _timestamp_pb2.Timestamp:
         """When the order was placed, as the site shows it; absent where it does not."""
@@ -112,10 +115,11 @@ class CatalogOrder(_message.Message):
         discovered_at: _timestamp_pb2.Timestamp | None = ...,
         detail_fetched_at: _timestamp_pb2.Timestamp | None = ...,
         last_seen_at: _timestamp_pb2.Timestamp | None = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["detail_fetched_at", b"detail_fetched_at", "discovered_at", b"discovered_at", "last_seen_at", b"last_seen_at", "order_date", b"order_date"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["delivery_status", b"delivery_status", "detail_fetched_at", b"detail_fetched_at", "discovered_at", b"discovered_at", "last_seen_at", b"last_seen_at", "order_date", b"order_date", "order_number", b"order_number", "order_state", b"order_state", "shop_id", b"shop_id", "shop_name", b"shop_name", "site", b"site"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "delivery_status", b"delivery_status", "detail_fetched_at", b"detail_fetched_at", "discovered_at", b"discovered_at", "last_seen_at", b"last_seen_at", "order_date", b"order_date", "order_number", b"order_number", "order_state", b"order_state", "shop_id", b"shop_id", "shop_name", b"shop_name", "site", b"site"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -130,22 +134,26 @@ class ListCatalogOrdersRequest(_message.Message):
     SITE_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     site: _builtins.str
     """Only orders of this site; empty: all."""
     page_size: _builtins.int
     """Orders a page, 1 to 200; 0: 50."""
     page_token: _builtins.str
     """next_page_token of the page before; empty: the first page."""
+    account: _builtins.str
+    """Only orders of this account; empty: all."""
     def __init__(
         self,
         *,
         site: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "site", b"site"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "page_size", b"page_size", "page_token", b"page_token", "site", b"site"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -181,21 +189,25 @@ Global___ListCatalogOrdersResponse: _TypeAlias = ListCatalogOrdersResponse  # no
 
 @_typing.final
 class DiscoverRequest(_message.Message):
-    """Which site to read."""
+    """Which target to read."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SITE_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     site: _builtins.str
     """The site; empty: the first configured one."""
+    account: _builtins.str
+    """The account on the site, see SubmitOrderRequest.account; empty: the site's only account."""
     def __init__(
         self,
         *,
         site: _builtins.str = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["site", b"site"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "site", b"site"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -241,6 +253,7 @@ class ListDiscrepanciesRequest(_message.Message):
     SITE_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     kind: Global___DiscrepancyKind.ValueType
     """Only of this kind; unspecified: all."""
     site: _builtins.str
@@ -249,6 +262,8 @@ class ListDiscrepanciesRequest(_message.Message):
     """Rows a page, 1 to 200; 0: 50."""
     page_token: _builtins.str
     """next_page_token of the page before; empty: the first page."""
+    account: _builtins.str
+    """Only of this account; empty: all."""
     def __init__(
         self,
         *,
@@ -256,10 +271,11 @@ class ListDiscrepanciesRequest(_message.Message):
         site: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "page_size", b"page_size", "page_token", b"page_token", "site", b"site"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "kind", b"kind", "page_size", b"page_size", "page_token", b"page_token", "site", b"site"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -279,6 +295,7 @@ class Discrepancy(_message.Message):
     SITE_STATE_FIELD_NUMBER: _builtins.int
     EXPLANATION_FIELD_NUMBER: _builtins.int
     FOUND_AT_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     kind: Global___DiscrepancyKind.ValueType
     """What differs."""
     site: _builtins.str
@@ -293,6 +310,8 @@ class Discrepancy(_message.Message):
     """The state on the site; unspecified where it is not known."""
     explanation: _builtins.str
     """One sentence for people."""
+    account: _builtins.str
+    """The account on the site; empty: the site's only account."""
     @_builtins.property
     def found_at(self) -> _timestamp_pb2.Timestamp:
         """Since when it has been so."""
@@ -308,10 +327,11 @@ class Discrepancy(_message.Message):
         site_state: _orders_pb2.OrderState.ValueType = ...,
         explanation: _builtins.str = ...,
         found_at: _timestamp_pb2.Timestamp | None = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["found_at", b"found_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation", "found_at", b"found_at", "kind", b"kind", "order_number", b"order_number", "site", b"site", "site_state", b"site_state", "task_id", b"task_id", "task_state", b"task_state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "explanation", b"explanation", "found_at", b"found_at", "kind", b"kind", "order_number", b"order_number", "site", b"site", "site_state", b"site_state", "task_id", b"task_id", "task_state", b"task_state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -221,15 +221,18 @@ class GetHealthResponse(_message.Message):
     STALE_QUEUED_TASKS_FIELD_NUMBER: _builtins.int
     PAUSES_FIELD_NUMBER: _builtins.int
     PROBLEMS_FIELD_NUMBER: _builtins.int
+    ACTIVE_COUNT_FIELD_NUMBER: _builtins.int
     status: Global___HealthStatus.ValueType
     """All is well, or not."""
     queued_count: _builtins.int
     """Tasks in the queue."""
     queued_query_count: _builtins.int
     """Account queries in the queue."""
+    active_count: _builtins.int
+    """How many tasks are in execution: at most one a slot (RAKUTEN_LEASE_SCOPE)."""
     @_builtins.property
     def active_tasks(self) -> _containers.RepeatedCompositeFieldContainer[_orders_pb2.Task]:
-        """Tasks in execution."""
+        """Tasks in execution, those filed first at first, at most 100; active_count is their number."""
 
     @_builtins.property
     def workers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Worker]:
@@ -263,10 +266,11 @@ class GetHealthResponse(_message.Message):
         stale_queued_tasks: _abc.Iterable[Global___QueuedTask] | None = ...,
         pauses: _abc.Iterable[Global___Pause] | None = ...,
         problems: _abc.Iterable[Global___HealthProblem] | None = ...,
+        active_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_tasks", b"active_tasks", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_count", b"active_count", "active_tasks", b"active_tasks", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -308,6 +312,8 @@ class Worker(_message.Message):
     LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
     LAST_SEEN_AGO_FIELD_NUMBER: _builtins.int
     OFFLINE_FIELD_NUMBER: _builtins.int
+    SITES_FIELD_NUMBER: _builtins.int
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """Its name."""
     offline: _builtins.bool
@@ -320,6 +326,14 @@ class Worker(_message.Message):
     def last_seen_ago(self) -> _duration_pb2.Duration:
         """How long ago that is."""
 
+    @_builtins.property
+    def sites(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The sites that it named when it last asked for an order."""
+
+    @_builtins.property
+    def accounts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The accounts that it named then; the empty one is a site's only account."""
+
     def __init__(
         self,
         *,
@@ -327,10 +341,12 @@ class Worker(_message.Message):
         last_seen_at: _timestamp_pb2.Timestamp | None = ...,
         last_seen_ago: _duration_pb2.Duration | None = ...,
         offline: _builtins.bool = ...,
+        sites: _abc.Iterable[_builtins.str] | None = ...,
+        accounts: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_ago", b"last_seen_ago", "last_seen_at", b"last_seen_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_seen_ago", b"last_seen_ago", "last_seen_at", b"last_seen_at", "offline", b"offline", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "last_seen_ago", b"last_seen_ago", "last_seen_at", b"last_seen_at", "offline", b"offline", "sites", b"sites", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -346,10 +362,16 @@ class QueuedTask(_message.Message):
     SITE_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     AGE_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    UNSERVED_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key."""
     site: _builtins.str
     """Its site."""
+    account: _builtins.str
+    """The account on its site; empty: the site's only account."""
+    unserved: _builtins.bool
+    """True if no worker that was heard of lately serves this site and account."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was filed."""
@@ -365,10 +387,12 @@ class QueuedTask(_message.Message):
         site: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         age: _duration_pb2.Duration | None = ...,
+        account: _builtins.str = ...,
+        unserved: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["age", b"age", "created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["age", b"age", "created_at", b"created_at", "site", b"site", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "age", b"age", "created_at", b"created_at", "site", b"site", "task_id", b"task_id", "unserved", b"unserved"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

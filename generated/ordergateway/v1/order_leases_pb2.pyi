@@ -60,6 +60,7 @@ class Lease(_message.Message):
     LEASE_TTL_FIELD_NUMBER: _builtins.int
     ACKNOWLEDGE_WITHIN_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key."""
     site: _builtins.str
@@ -73,12 +74,16 @@ class Lease(_message.Message):
     lease_token: _builtins.str
     """The key to this lease: 43 URL-safe characters. Present it on every later call; keep it out of logs."""
     other_site_order_ids_truncated: _builtins.bool
-    """True if not all of them are known: there were more than fit in other_site_order_ids, another task of this site may
+    """True if not all of them are known: there were more than fit in other_site_order_ids, another task of this target may
     have an order whose number is not known, or the gateway was restored from a backup since. A match in the list then
     proves nothing.
     """
     traceparent: _builtins.str
     """W3C trace context (traceparent) of the submission; empty without one."""
+    account: _builtins.str
+    """The account to order with, one of those that the request named; empty: the site's only account. A worker that gets
+    any other one does not acknowledge the lease.
+    """
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
         """When the lease expires if it is not acknowledged, by the gateway's clock. For people; the worker counts its own."""
@@ -89,7 +94,7 @@ class Lease(_message.Message):
 
     @_builtins.property
     def other_site_order_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Order numbers that became known of other tasks of this site since a day before the task was filed, also by refused
+        """Order numbers that became known of other tasks of this site and account since a day before the task was filed, also by refused
         reports and by people: a verification of this task leaves them out. At most 1,000. As of when the lease was granted;
         RenewLease returns them as of now.
         """
@@ -118,10 +123,11 @@ class Lease(_message.Message):
         lease_ttl: _duration_pb2.Duration | None = ...,
         acknowledge_within: _duration_pb2.Duration | None = ...,
         traceparent: _builtins.str = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["acknowledge_within", b"acknowledge_within", "lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl", "task_created_at", b"task_created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledge_within", b"acknowledge_within", "intent_json", b"intent_json", "known_state", b"known_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_token", b"lease_token", "lease_ttl", b"lease_ttl", "other_site_order_ids", b"other_site_order_ids", "other_site_order_ids_truncated", b"other_site_order_ids_truncated", "site", b"site", "task_created_at", b"task_created_at", "task_id", b"task_id", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "acknowledge_within", b"acknowledge_within", "intent_json", b"intent_json", "known_state", b"known_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_token", b"lease_token", "lease_ttl", b"lease_ttl", "other_site_order_ids", b"other_site_order_ids", "other_site_order_ids_truncated", b"other_site_order_ids_truncated", "site", b"site", "task_created_at", b"task_created_at", "task_id", b"task_id", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -138,6 +144,7 @@ class LeaseOrdersRequest(_message.Message):
     JOURNAL_ID_FIELD_NUMBER: _builtins.int
     SITES_FIELD_NUMBER: _builtins.int
     WAIT_FIELD_NUMBER: _builtins.int
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """The worker's name, 1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Required."""
     session_id: _builtins.str
@@ -152,6 +159,12 @@ class LeaseOrdersRequest(_message.Message):
     def wait(self) -> _duration_pb2.Duration:
         """How long to wait; absent: 30 s; above the gateway's maximum (60 s) it is clamped; 0: answer at once."""
 
+    @_builtins.property
+    def accounts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Accounts with which this worker orders on each of its sites, at most 64, each as in SubmitOrderRequest; the empty one
+        is the site's only account. No other one's order is ever leased to it. Empty: the sites' only accounts.
+        """
+
     def __init__(
         self,
         *,
@@ -160,10 +173,11 @@ class LeaseOrdersRequest(_message.Message):
         journal_id: _builtins.str = ...,
         sites: _abc.Iterable[_builtins.str] | None = ...,
         wait: _duration_pb2.Duration | None = ...,
+        accounts: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["wait", b"wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["journal_id", b"journal_id", "session_id", b"session_id", "sites", b"sites", "wait", b"wait", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "journal_id", b"journal_id", "session_id", b"session_id", "sites", b"sites", "wait", b"wait", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -237,7 +251,7 @@ Global___RenewLeaseRequest: _TypeAlias = RenewLeaseRequest  # noqa: Y015
 
 @_typing.final
 class OtherOrders(_message.Message):
-    """What is known of the orders of other tasks of the same site. A number that a verification found counts for a task only
+    """What is known of the orders of other tasks of the same site and account. A number that a verification found counts for a task only
     if this was requested after the list was read: every other task that may have clicked by then is in it or makes it
     incomplete.
     """
@@ -592,6 +606,7 @@ class ReclaimOrderRequest(_message.Message):
     JOURNAL_ID_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key. Required."""
     worker_id: _builtins.str
@@ -604,6 +619,10 @@ class ReclaimOrderRequest(_message.Message):
     """Who gave the command, up to 128 characters; goes into the history. Optional."""
     reason: _builtins.str
     """Why, up to 1,000 characters; goes into the history. Optional."""
+    @_builtins.property
+    def accounts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The accounts that this worker serves, as in LeaseOrdersRequest; a task of another one is refused (STATUS_CONFLICT)."""
+
     def __init__(
         self,
         *,
@@ -613,10 +632,11 @@ class ReclaimOrderRequest(_message.Message):
         journal_id: _builtins.str = ...,
         requested_by: _builtins.str = ...,
         reason: _builtins.str = ...,
+        accounts: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["journal_id", b"journal_id", "reason", b"reason", "requested_by", b"requested_by", "session_id", b"session_id", "task_id", b"task_id", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "journal_id", b"journal_id", "reason", b"reason", "requested_by", b"requested_by", "session_id", b"session_id", "task_id", b"task_id", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -250,6 +250,7 @@ class Task(_message.Message):
     REPORTS_FIELD_NUMBER: _builtins.int
     SUBMIT_PERMITTED_AT_FIELD_NUMBER: _builtins.int
     PLACEMENT_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The idempotency key: 1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Set by the upstream, or by the
     gateway where the upstream sent none.
@@ -270,6 +271,8 @@ class Task(_message.Message):
     """The latest order state; unspecified before the first report. Set by the worker."""
     placement: Global___Placement.ValueType
     """Whether an order can exist on the site. Set by the gateway."""
+    account: _builtins.str
+    """The account on the site that orders; empty: the site's only account. Set by the upstream."""
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
         """When the lease expires; absent without a lease. Set by the gateway."""
@@ -307,10 +310,11 @@ class Task(_message.Message):
         reports: _abc.Iterable[Global___Report] | None = ...,
         submit_permitted_at: _timestamp_pb2.Timestamp | None = ...,
         placement: Global___Placement.ValueType = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "callback_url", b"callback_url", "created_at", b"created_at", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "submit_permitted_at", b"submit_permitted_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "callback_url", b"callback_url", "created_at", b"created_at", "intent_json", b"intent_json", "latest_state", b"latest_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "placement", b"placement", "reports", b"reports", "site", b"site", "status", b"status", "submit_permitted_at", b"submit_permitted_at", "task_id", b"task_id", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "account", b"account", "callback_url", b"callback_url", "created_at", b"created_at", "intent_json", b"intent_json", "latest_state", b"latest_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "placement", b"placement", "reports", b"reports", "site", b"site", "status", b"status", "submit_permitted_at", b"submit_permitted_at", "task_id", b"task_id", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -357,6 +361,7 @@ class SubmitOrderRequest(_message.Message):
     SITE_FIELD_NUMBER: _builtins.int
     INTENT_JSON_FIELD_NUMBER: _builtins.int
     CALLBACK_URL_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The idempotency key, see Task.task_id; not one of `lease`, `discovery`. Optional, but send your own: without it a
     lost answer must not be retried.
@@ -370,6 +375,10 @@ class SubmitOrderRequest(_message.Message):
     """
     callback_url: _builtins.str
     """Where to POST the end of the task; absolute http or https URL, at most 2,000 characters. Optional."""
+    account: _builtins.str
+    """The account on the site that shall order, 1 to 64 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Site and account
+    together are the task's target: only a worker that serves it gets the task. Empty: the site's only account. Optional.
+    """
     def __init__(
         self,
         *,
@@ -377,10 +386,11 @@ class SubmitOrderRequest(_message.Message):
         site: _builtins.str = ...,
         intent_json: _builtins.str = ...,
         callback_url: _builtins.str | None = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "callback_url", b"callback_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "callback_url", b"callback_url", "intent_json", b"intent_json", "site", b"site", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "account", b"account", "callback_url", b"callback_url", "intent_json", b"intent_json", "site", b"site", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -409,7 +419,7 @@ class SubmitOrderResponse(_message.Message):
     """False if the task existed with another intent (compared as JSON values, key order aside). The first one stands."""
     @_builtins.property
     def differs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of the fields in which this request differs from the task that existed: `site`, `intent_json`,
+        """Names of the fields in which this request differs from the task that existed: `site`, `account`, `intent_json`,
         `callback_url`. The first ones stand. Empty if this call made the task.
         """
 
@@ -486,6 +496,7 @@ class ListOrdersRequest(_message.Message):
     SITE_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     status: Global___TaskStatus.ValueType
     """Only tasks in this status; unspecified: all."""
     site: _builtins.str
@@ -494,6 +505,8 @@ class ListOrdersRequest(_message.Message):
     """Tasks a page, 1 to 200; 0: 50."""
     page_token: _builtins.str
     """next_page_token of the page before, with the same filters; empty: the first page."""
+    account: _builtins.str
+    """Only tasks of this account; empty: all."""
     def __init__(
         self,
         *,
@@ -501,10 +514,11 @@ class ListOrdersRequest(_message.Message):
         site: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "site", b"site", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "page_size", b"page_size", "page_token", b"page_token", "site", b"site", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

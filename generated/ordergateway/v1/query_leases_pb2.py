@@ -28,7 +28,7 @@ from ordergateway.v1 import account_queries_pb2 as ordergateway_dot_v1_dot_accou
 from ordergateway.v1 import orders_pb2 as ordergateway_dot_v1_dot_orders__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"ordergateway/v1/query_leases.proto\x12\x0fordergateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a%ordergateway/v1/account_queries.proto\x1a\x1cordergateway/v1/orders.proto\"\xf5\x01\n\nQueryLease\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12(\n\x04kind\x18\x03 \x01(\x0e\x32\x1a.ordergateway.v1.QueryKind\x12\x13\n\x0bparams_json\x18\x04 \x01(\t\x12\x34\n\x10lease_expires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\x05\x12,\n\tlease_ttl\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0btraceparent\x18\x08 \x01(\t\"\x8c\x01\n\x13LeaseQueriesRequest\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\r\n\x05sites\x18\x03 \x03(\t\x12\'\n\x04wait\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\x0eheld_query_ids\x18\x05 \x03(\t\"~\n\x14LeaseQueriesResponse\x12/\n\theartbeat\x18\x01 \x01(\x0b\x32\x1a.ordergateway.v1.HeartbeatH\x00\x12,\n\x05lease\x18\x02 \x01(\x0b\x32\x1b.ordergateway.v1.QueryLeaseH\x00\x42\x07\n\x05\x65vent\"\xa0\x01\n\x18ReportQueryResultRequest\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\x12\x15\n\x0bresult_json\x18\x04 \x01(\tH\x00\x12,\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x1b.ordergateway.v1.QueryErrorH\x00\x42\t\n\x07outcome\"[\n\x19ReportQueryResultResponse\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus2\xe3\x01\n\x11QueryLeaseService\x12]\n\x0cLeaseQueries\x12$.ordergateway.v1.LeaseQueriesRequest\x1a%.ordergateway.v1.LeaseQueriesResponse0\x01\x12o\n\x11ReportQueryResult\x12).ordergateway.v1.ReportQueryResultRequest\x1a*.ordergateway.v1.ReportQueryResultResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"ordergateway/v1/query_leases.proto\x12\x0fordergateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a%ordergateway/v1/account_queries.proto\x1a\x1cordergateway/v1/orders.proto\"\x86\x02\n\nQueryLease\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12(\n\x04kind\x18\x03 \x01(\x0e\x32\x1a.ordergateway.v1.QueryKind\x12\x13\n\x0bparams_json\x18\x04 \x01(\t\x12\x34\n\x10lease_expires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\x05\x12,\n\tlease_ttl\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0btraceparent\x18\x08 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\t \x01(\t\"\x9e\x01\n\x13LeaseQueriesRequest\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\r\n\x05sites\x18\x03 \x03(\t\x12\'\n\x04wait\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\x0eheld_query_ids\x18\x05 \x03(\t\x12\x10\n\x08\x61\x63\x63ounts\x18\x06 \x03(\t\"~\n\x14LeaseQueriesResponse\x12/\n\theartbeat\x18\x01 \x01(\x0b\x32\x1a.ordergateway.v1.HeartbeatH\x00\x12,\n\x05lease\x18\x02 \x01(\x0b\x32\x1b.ordergateway.v1.QueryLeaseH\x00\x42\x07\n\x05\x65vent\"\xa0\x01\n\x18ReportQueryResultRequest\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\x12\x15\n\x0bresult_json\x18\x04 \x01(\tH\x00\x12,\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x1b.ordergateway.v1.QueryErrorH\x00\x42\t\n\x07outcome\"[\n\x19ReportQueryResultResponse\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x1c.ordergateway.v1.QueryStatus2\xe3\x01\n\x11QueryLeaseService\x12]\n\x0cLeaseQueries\x12$.ordergateway.v1.LeaseQueriesRequest\x1a%.ordergateway.v1.LeaseQueriesResponse0\x01\x12o\n\x11ReportQueryResult\x12).ordergateway.v1.ReportQueryResultRequest\x1a*.ordergateway.v1.ReportQueryResultResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,15 +38,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_QUERYLEASESERVICE'].methods_by_name['ReportQueryResult']._loaded_options = None
   _globals['_QUERYLEASESERVICE'].methods_by_name['ReportQueryResult']._serialized_options = b'\220\002\002'
   _globals['_QUERYLEASE']._serialized_start=190
-  _globals['_QUERYLEASE']._serialized_end=435
-  _globals['_LEASEQUERIESREQUEST']._serialized_start=438
-  _globals['_LEASEQUERIESREQUEST']._serialized_end=578
-  _globals['_LEASEQUERIESRESPONSE']._serialized_start=580
-  _globals['_LEASEQUERIESRESPONSE']._serialized_end=706
-  _globals['_REPORTQUERYRESULTREQUEST']._serialized_start=709
-  _globals['_REPORTQUERYRESULTREQUEST']._serialized_end=869
-  _globals['_REPORTQUERYRESULTRESPONSE']._serialized_start=871
-  _globals['_REPORTQUERYRESULTRESPONSE']._serialized_end=962
-  _globals['_QUERYLEASESERVICE']._serialized_start=965
-  _globals['_QUERYLEASESERVICE']._serialized_end=1192
+  _globals['_QUERYLEASE']._serialized_end=452
+  _globals['_LEASEQUERIESREQUEST']._serialized_start=455
+  _globals['_LEASEQUERIESREQUEST']._serialized_end=613
+  _globals['_LEASEQUERIESRESPONSE']._serialized_start=615
+  _globals['_LEASEQUERIESRESPONSE']._serialized_end=741
+  _globals['_REPORTQUERYRESULTREQUEST']._serialized_start=744
+  _globals['_REPORTQUERYRESULTREQUEST']._serialized_end=904
+  _globals['_REPORTQUERYRESULTRESPONSE']._serialized_start=906
+  _globals['_REPORTQUERYRESULTRESPONSE']._serialized_end=997
+  _globals['_QUERYLEASESERVICE']._serialized_start=1000
+  _globals['_QUERYLEASESERVICE']._serialized_end=1227
 # @@protoc_insertion_point(module_scope)

@@ -43,6 +43,7 @@ class QueryLease(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     LEASE_TTL_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
     query_id: _builtins.str
     """The query's key."""
     site: _builtins.str
@@ -55,6 +56,8 @@ class QueryLease(_message.Message):
     """Which attempt this is, from 1; quote it with the result."""
     traceparent: _builtins.str
     """W3C trace context (traceparent) of the submission; empty without one."""
+    account: _builtins.str
+    """The account to read, one of those that the request named; empty: the site's only account."""
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
         """When the lease expires, by the gateway's clock."""
@@ -74,10 +77,11 @@ class QueryLease(_message.Message):
         attempt: _builtins.int = ...,
         lease_ttl: _duration_pb2.Duration | None = ...,
         traceparent: _builtins.str = ...,
+        account: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "kind", b"kind", "lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl", "params_json", b"params_json", "query_id", b"query_id", "site", b"site", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "attempt", b"attempt", "kind", b"kind", "lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl", "params_json", b"params_json", "query_id", b"query_id", "site", b"site", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -94,6 +98,7 @@ class LeaseQueriesRequest(_message.Message):
     SITES_FIELD_NUMBER: _builtins.int
     WAIT_FIELD_NUMBER: _builtins.int
     HELD_QUERY_IDS_FIELD_NUMBER: _builtins.int
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """The worker's name, 1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Required."""
     session_id: _builtins.str
@@ -110,6 +115,10 @@ class LeaseQueriesRequest(_message.Message):
     def held_query_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Queries that this session has leased, at most 64."""
 
+    @_builtins.property
+    def accounts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Accounts that this worker reads on each of its sites, at most 64; see LeaseOrdersRequest.accounts."""
+
     def __init__(
         self,
         *,
@@ -118,10 +127,11 @@ class LeaseQueriesRequest(_message.Message):
         sites: _abc.Iterable[_builtins.str] | None = ...,
         wait: _duration_pb2.Duration | None = ...,
         held_query_ids: _abc.Iterable[_builtins.str] | None = ...,
+        accounts: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["wait", b"wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["held_query_ids", b"held_query_ids", "session_id", b"session_id", "sites", b"sites", "wait", b"wait", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "held_query_ids", b"held_query_ids", "session_id", b"session_id", "sites", b"sites", "wait", b"wait", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

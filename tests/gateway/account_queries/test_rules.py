@@ -270,6 +270,7 @@ def test_what_every_lease_asks_of_the_database_walks_an_index_also_beside_many_t
         bring(book, 1, f"q-{number}")
     values = {
         "site": "sandbox",
+        "account": "",
         "elapsed_us": 5,
         "count": 5,
         "session_id": "s",

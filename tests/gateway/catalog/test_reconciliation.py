@@ -16,10 +16,11 @@ from gateway.catalog.read import list_catalog
 from gateway.catalog.reconcile import list_discrepancies
 from gateway.catalog.rounds import MAX_PAGES, Rounds
 from gateway.domain.account_queries import QueryLease, QueryLeaseRequest, QueryOutcome, QueryStatus, QuerySubmitted
-from gateway.domain.catalog import CatalogOrder, CatalogPolicy
+from gateway.domain.catalog import CatalogFilter, CatalogOrder, CatalogPolicy
 from gateway.domain.instant import utc_text
 from gateway.domain.leases import Lease
 from gateway.domain.states import OrderState
+from gateway.domain.target import Target
 from tests.gateway.account_queries.test_rules import POLICY as QUERY_POLICY
 from tests.gateway.account_queries.test_rules import submit
 from tests.gateway.support.book import Book
@@ -43,7 +44,7 @@ class Shop:
         self.ingest = Ingest(policy, self.rounds)
 
     def discover(self) -> QuerySubmitted:
-        return self.book.run(self.rounds.discover, "sandbox")
+        return self.book.run(self.rounds.discover, Target("sandbox"))
 
     def take(self) -> QueryLease | None:
         request = QueryLeaseRequest("w1", None, ("sandbox",))
@@ -66,11 +67,11 @@ class Shop:
         return asked
 
     def orders(self) -> dict[str, CatalogOrder]:
-        return {order.order_number: order for order in self.book.run(list_catalog, None, None, 200).items}
+        return {order.order_number: order for order in self.book.run(list_catalog, CatalogFilter(), None, 200).items}
 
     def found(self) -> list[tuple[str, str, str]]:
         """Kind, order number and task of what differs, the oldest first."""
-        page = self.book.run(list_discrepancies, None, None, None, 200)
+        page = self.book.run(list_discrepancies, None, CatalogFilter(), None, 200)
         return [(each.kind.value, each.order_number, each.task_id) for each in reversed(page.items)]
 
 
@@ -243,7 +244,7 @@ def test_a_state_that_moved_on_is_found_once_and_goes_when_the_task_has_caught_u
     lease = order(book, "po-1", "A-1", OrderState.PAID)
     for _ in range(2):
         shop.show("A-1", details={"A-1": "shipped"})
-    (found,) = book.run(list_discrepancies, None, None, None, 10).items
+    (found,) = book.run(list_discrepancies, None, CatalogFilter(), None, 10).items
     assert (found.kind.value, found.task_state, found.site_state) == ("state_moved_on", "paid", "shipped")
     assert "shipped" in found.explanation
     assert "paid" in found.explanation
@@ -272,13 +273,13 @@ def test_every_kind_at_once_is_listed_newest_first_and_by_kind(shop: Shop, book:
         ("state_moved_on", "A-1", "po-1"),
         ("unknown_to_tasks", "A-9", ""),
     ]
-    first = book.run(list_discrepancies, None, None, None, 2)
-    rest = book.run(list_discrepancies, None, None, first.next_after, 2)
+    first = book.run(list_discrepancies, None, CatalogFilter(), None, 2)
+    rest = book.run(list_discrepancies, None, CatalogFilter(), first.next_after, 2)
     assert len({each.row for each in first.items + rest.items}) == 3
     assert rest.next_after is None
-    only = book.run(list_discrepancies, first.items[0].kind, "sandbox", None, 10).items
+    only = book.run(list_discrepancies, first.items[0].kind, CatalogFilter("sandbox"), None, 10).items
     assert [each.kind for each in only] == [first.items[0].kind]
-    assert book.run(list_discrepancies, None, "rakuten", None, 10).items == ()
+    assert book.run(list_discrepancies, None, CatalogFilter("rakuten"), None, 10).items == ()
 
 
 def test_details_are_read_of_what_is_new_or_not_final_and_bounded_a_round(shop: Shop) -> None:
@@ -333,9 +334,9 @@ def test_the_catalogue_keeps_the_normalised_fields_latest_seen_first(shop: Shop,
     assert (kept.delivery_status, kept.order_state) == ("SHIPPED", OrderState.SHIPPED)
     assert kept.discovered_at < kept.last_seen_at
     assert kept.detail_fetched_at == kept.last_seen_at
-    pages = book.run(list_catalog, "sandbox", None, 2)
+    pages = book.run(list_catalog, CatalogFilter("sandbox"), None, 2)
     assert [each.order_number for each in pages.items] == ["A-3", "A-1"]
-    last = book.run(list_catalog, "sandbox", pages.next_after, 2)
+    last = book.run(list_catalog, CatalogFilter("sandbox"), pages.next_after, 2)
     assert ([each.order_number for each in last.items], last.next_after) == (["A-2"], None)
 
 

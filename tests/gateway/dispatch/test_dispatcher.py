@@ -13,6 +13,7 @@ from gateway.dispatch.stream import HEARTBEAT_SECONDS, Heartbeat
 from gateway.domain.leases import Lease, LeaseRequest
 from gateway.domain.refusals import Reason, RefusedError
 from gateway.domain.states import TaskStatus
+from gateway.domain.target import Target
 from tests.gateway.support.core import Core, running_core, task_count
 from tests.gateway.support.store_threads import run_in_a_thread, run_on_the_loop
 
@@ -352,7 +353,7 @@ async def test_who_joins_after_the_snapshot_does_not_wait_for_the_poll(
     await asyncio.wait_for(opened.wait(), 60)
     core.store._writer._pre_commit_hooks["queue"] = snapshot_then_hold_the_commit
     submitting = asyncio.create_task(core.submit())
-    while not any("rakuten" in sites for sites in core.dispatcher._waiters):  # noqa: ASYNC110 - it gives no signal
+    while not any(Target("rakuten") in targets for targets in core.dispatcher._waiters):  # noqa: ASYNC110 - it gives no signal
         await asyncio.sleep(0.001)
     core.store._writer._commit = commit  # type: ignore[method-assign]
     joined.set()

@@ -111,7 +111,7 @@ def test_more_numbers_than_an_answer_holds_are_told_to_be_incomplete(book: Book)
     lease = book.take("po-1")
     book.report(lease, S.PAID, site_order_id="266123-0", terminal=True)
     lease = book.take("po-2")
-    copy = "INSERT INTO order_numbers SELECT site, ?, task_id, told_at, 0 FROM order_numbers LIMIT 1"
+    copy = "INSERT INTO order_numbers SELECT site, ?, task_id, told_at, 0, account FROM order_numbers LIMIT 1"
     for number in range(999):
         book.connection.execute(copy, (f"n-{number}",))
     told = others(book, lease)

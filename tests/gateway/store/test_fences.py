@@ -57,8 +57,8 @@ FENCES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "callback_put_off": ({"callback_id": "c", "status": "pending"}, {"status": "delivered"}),
     "callback_give_up": ({"callback_id": "c", "status": "pending"}, {"status": "delivered"}),
     "alert_clear": ({"alert_id": 1, "cleared_at": None}, {"cleared_at": "t"}),
-    "catalog_order_asked": ({"site": "a", "order_number": "1"}, {"order_number": "2"}),
-    "catalog_order_detail": ({"site": "a", "order_number": "1"}, {"order_number": "2"}),
+    "catalog_order_asked": ({"site": "a", "account": "", "order_number": "1"}, {"account": "b", "order_number": "2"}),
+    "catalog_order_detail": ({"site": "a", "account": "", "order_number": "1"}, {"account": "b", "order_number": "2"}),
 }  # fmt: skip
 CASES = [
     (name, column, value)

@@ -133,8 +133,13 @@ class Book:
 
     # What upstreams do.
 
-    def submit(self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}") -> Submitted:
-        return self.run(submit, self.policy, Submission(task_id, site, intent_json, None), UPSTREAM)
+    def submit(
+        self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}", *, account: str = ""
+    ) -> Submitted:
+        wanted = Submission(task_id, site, intent_json, None, account=account)
+        filed = self.run(submit, self.policy, wanted, UPSTREAM)
+        assert isinstance(filed, Submitted)
+        return filed
 
     def cancel(self, task_id: str = "po-1") -> Any:
         return self.run(cancel, task_id, "not wanted", UPSTREAM)

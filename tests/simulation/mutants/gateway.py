@@ -3,7 +3,6 @@
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -17,6 +16,7 @@ import gateway.orders.lease
 import gateway.orders.permit
 import gateway.orders.report
 import gateway.orders.settle
+import gateway.orders.slots
 import gateway.orders.task_alerts
 import gateway.orders.transition
 import gateway.restore
@@ -197,8 +197,7 @@ def a_lease_for_everybody(stack: ExitStack) -> None:
 @mutant
 def slots_not_unique(stack: ExitStack) -> None:
     """Neither the use case nor the database prevents a second active task in a slot."""
-    sql(stack, task_in_slot="SELECT task_id FROM tasks WHERE slot = :slot AND 0")
-    replaced(stack, gateway.orders.lease, "LeaseScope", SimpleNamespace(GLOBAL=None))
+    replaced(stack, gateway.orders.slots, "occupant", lambda *_: None)
     without(stack, "INDEX tasks_one_active_a_slot")
 
 

@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from gateway.account_queries.submit import submit_query
+from gateway.domain.account_queries import QueryKind, QuerySubmission
 from gateway.domain.states import OrderState
+from tests.gateway.account_queries.test_rules import POLICY as QUERY_POLICY
 from tests.gateway.store.conformance.conftest import StoreBook
 
 ACTIVE = {
@@ -28,7 +31,32 @@ def test_two_active_tasks_in_one_slot_are_impossible(book: StoreBook) -> None:
     update(book, "po-1", **ACTIVE)
     with pytest.raises(book.engine.violation, match=r"(?i)unique"):
         update(book, "po-2", **ACTIVE)
-    update(book, "po-2", **(ACTIVE | {"slot": "site:sandbox"}))
+    update(book, "po-2", **(ACTIVE | {"slot": "site:rakuten"}))
+
+
+@pytest.mark.parametrize(
+    "slot", ["site:sandbox", "account:rakuten:", "account:rakuten:b", "account:sandbox:a", "site:rakuten:po-2", ""]
+)
+def test_a_task_in_the_slot_of_another_target_is_impossible(book: StoreBook, slot: str) -> None:
+    book.submit(account="a")
+    with pytest.raises(book.engine.violation, match=r"(?i)check"):
+        update(book, **(ACTIVE | {"slot": slot}))
+
+
+@pytest.mark.parametrize("slot", ["global", "site:rakuten", "account:rakuten:a", "site:rakuten:po-1"])
+def test_a_task_may_be_in_the_slots_of_its_own_target(book: StoreBook, slot: str) -> None:
+    book.submit(account="a")
+    update(book, **(ACTIVE | {"slot": slot}))
+
+
+@pytest.mark.parametrize("account", ["-a", ".a", "a b", "a:b", "a/b", "a,b", "a" * 65, "ä"])
+@pytest.mark.parametrize("table", ["tasks", "account_queries"])
+def test_a_malformed_account_is_impossible(book: StoreBook, table: str, account: str) -> None:
+    book.submit()
+    book.run(submit_query, QUERY_POLICY, QuerySubmission("aq-1", "sandbox", QueryKind.ORDER_LIST, "{}"))
+    book.connection.execute(f"UPDATE {table} SET account = :account", {"account": "A-z.0_9"})  # noqa: S608
+    with pytest.raises(book.engine.violation, match=r"(?i)check"):
+        book.connection.execute(f"UPDATE {table} SET account = :account", {"account": account})  # noqa: S608
 
 
 @pytest.mark.parametrize(

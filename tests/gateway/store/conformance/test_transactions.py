@@ -42,7 +42,7 @@ def moves_no_row(tx: Transaction, now: Instant) -> None:
 
 def adds_no_row(tx: Transaction, now: Instant) -> None:
     seen(tx, now, "of-the-one-that-adds-no-row")
-    tx.insert("catalog_unknown_add", site="none", order_number="none", at=now.utc)
+    tx.insert("catalog_unknown_add", site="none", account="", order_number="none", at=now.utc)
 
 
 def committed(engine: Engine) -> set[str]:

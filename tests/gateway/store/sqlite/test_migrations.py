@@ -7,6 +7,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gateway.catalog.read import list_catalog
+from gateway.domain.catalog import CatalogFilter
 from gateway.domain.leases import Verdict
 from gateway.domain.models import AlertKind
 from gateway.domain.states import OrderState
@@ -109,3 +113,56 @@ def test_names_of_workers_that_were_there_count_for_the_token_that_uses_them(tmp
     with Book(tmp_path / "gateway.db", ManualTime()) as book:
         book.open(book.request("w1"))
         assert book.run(lambda tx, _: workers.introduced_by(tx, "worker")) == 1
+
+
+def test_tasks_queries_and_the_catalogue_of_before_accounts_are_of_the_site_s_only_account(tmp_path: Path) -> None:
+    def a_life(connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO tasks (task_id, site, intent_json, status, slot, lease_owner, lease_expires_at,"
+            " lease_deadline_us, lease_count, created_at, updated_at)"
+            " VALUES (?, 'rakuten', '{}', ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                ("ended", "failed", None, None, None, None, 0, AT, AT),
+                ("active", "leased", "site:rakuten:active", "w1", LATER, 10**15, 1, AT, AT),
+                ("first", "queued", None, None, None, None, 0, AT, AT),
+                ("second", "queued", None, None, None, None, 0, AT, AT),
+            ],
+        )
+        connection.execute("INSERT INTO order_numbers VALUES ('rakuten', '77/8', 'ended', ?, 0)", (AT,))
+        connection.execute("INSERT INTO workers (worker_id, last_seen_at, last_seen_us) VALUES ('w1', ?, 0)", (AT,))
+        connection.executemany(
+            "INSERT INTO account_queries (query_id, site, kind, params_json, status, lifetime_ends_us, created_at,"
+            " updated_at) VALUES (?, 'rakuten', 'order_list', '{}', 'queued', 5, ?, ?)",
+            [("aq-1", AT, AT), ("aq-2", AT, AT)],
+        )
+        connection.execute("INSERT INTO catalog_sites VALUES ('rakuten', 7)")
+        connection.execute("INSERT INTO catalog_queries VALUES ('aq-1', 'rakuten', NULL, ?)", (AT,))
+        connection.execute(
+            "INSERT INTO catalog_orders (row, site, order_number, discovered_at, last_seen_at, seen)"
+            " VALUES (3, 'rakuten', 'A-1', ?, ?, 9)",
+            (AT, AT),
+        )
+        connection.execute(
+            "INSERT INTO catalog_discrepancies VALUES (4, 'unknown_to_tasks', 'rakuten', 'A-1', '', NULL, NULL, ?)",
+            (AT,),
+        )
+
+    of_version(tmp_path / "gateway.db", 10, a_life)
+    with Book(tmp_path / "gateway.db", ManualTime()) as book:
+        rows = {row["task_id"]: row["row"] for row in book.rows("SELECT row, task_id FROM tasks WHERE account = ''")}
+        assert book.rows("SELECT * FROM lanes") == [
+            {"site": "rakuten", "account": "", "head_row": rows["first"], "active_row": rows["active"]}
+        ]
+        assert book.rows("SELECT * FROM query_lanes") == [{"site": "rakuten", "account": "", "queued": 2}]
+        assert book.rows("SELECT * FROM catalog_targets") == [{"site": "rakuten", "account": "", "filed_us": 7}]
+        assert book.rows("SELECT account FROM order_numbers") == [{"account": ""}]
+        (order,) = book.run(list_catalog, CatalogFilter("rakuten"), None, 10).items
+        assert (order.account, order.order_number, order.seen) == ("", "A-1", 9)
+        assert book.rows("SELECT row, account FROM catalog_discrepancies") == [{"row": 4, "account": ""}]
+        (worker,) = book.run(lambda tx, _: workers.everyone(tx))
+        assert (worker.sites, worker.accounts) == ((), ())
+        with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+            book.connection.execute(
+                "INSERT INTO catalog_orders (site, account, order_number, discovered_at, last_seen_at, seen)"
+                " VALUES ('rakuten', '', 'A-1', '', '', 10)"
+            )
