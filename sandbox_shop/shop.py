@@ -3,6 +3,8 @@
 Everything is in memory and lives as long as the process. All of it runs on one event loop and every change is one
 synchronous call, so no two requests can interleave within a change. Memory grows only with orders taken; sessions and
 form tokens are bounded.
+
+One class, so the module is longer than others: one request changes stock, cart, orders and counters together.
 """
 
 import asyncio

@@ -14,12 +14,13 @@ from tests.fuzz.oracle import contradiction, line_count
 from worker.sites.page_process import MAX_ANSWER_BYTES, answer_to
 from worker.sites.page_reader import _result_of
 from worker.sites.sandbox import account_pages as sandbox_account_pages
+from worker.sites.sandbox import checkout_pages as sandbox_checkout_pages
 from worker.sites.sandbox import pages as sandbox_pages
 
 URL = "http://shop.example/order/confirm"
 READINGS = [
     function
-    for module in (sandbox_pages, sandbox_account_pages)
+    for module in (sandbox_pages, sandbox_checkout_pages, sandbox_account_pages)
     for function in vars(module).values()
     if inspect.isfunction(function) and list(inspect.signature(function).parameters) == ["page"]
 ]

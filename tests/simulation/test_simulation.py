@@ -17,7 +17,7 @@ BATCH = 3 * ROUND
 """So many runs must have come to everything that is counted; a single round, each theme once, need not."""
 DEEP = [pytest.mark.extended, pytest.mark.timeout(900)]
 BATCHES = [
-    range(1, 1 + ROUND),
+    pytest.param(range(1, 1 + ROUND), marks=pytest.mark.timeout(300)),
     pytest.param(range(1 + ROUND, 1 + 4 * BATCH), marks=DEEP),
     pytest.param(range(1 + 4 * BATCH, 1 + 8 * BATCH), marks=DEEP),
 ]

@@ -1,8 +1,11 @@
-"""The seam between the worker and a shop's site (docs/specification.md#sites).
+"""The port between the worker and a shop's site (docs/specification.md#sites).
 
 An adapter does one thing on the site a call and never retries by itself; what to do, in which order, and what a failure
 means is the worker's. Every call that shows a page returns it, so that the page can be kept as evidence before anything
 is reported.
+
+The protocol and its values stand together, so the module is longer than others: whoever writes an adapter reads this
+one page.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -13,7 +13,7 @@ from tests.hostile.shop.tampering_shop import TamperingShop
 from tests.worker.running_shop import no_look
 from worker.sites.port import Item, SiteError
 from worker.sites.sandbox.adapter import SandboxSite
-from worker.sites.sandbox.pages import read_payment_form
+from worker.sites.sandbox.checkout_pages import read_payment_form
 
 CAMERA = 298_000
 TRUE = '<dt>お支払い金額</dt><dd class="payable" id="payable">298,000円</dd>'
@@ -140,7 +140,9 @@ async def test_the_payment_page_is_read_as_the_confirmation_page_is(shop: Tamper
     asked: dict[str, int | None] = {}
     for row in ROWS:
         shop.arm("GET", "/payment", lambda answer, row=row: answer.edit(TRUE, row.shown))  # type: ignore[misc]
-        shown = await site._reader.read(read_payment_form, await site._read("/payment", {"order_number": number}))
+        shown = await site._reader.read(
+            read_payment_form, await site._visit.page_at("/payment", {"order_number": number})
+        )
         asked[row.name] = shown and shown.payable_yen
     assert asked == {row.name: row.amount for row in ROWS}
 

@@ -21,7 +21,7 @@ from worker.orders.intent import (
     parse_intent,
 )
 from worker.sites.port import Item
-from worker.sites.sandbox.adapter import PAYMENT_METHODS
+from worker.sites.sandbox.payment import PAYMENT_METHODS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "intent.md").read_text()
 URL = "https://item.example/shop/code/"

@@ -113,7 +113,7 @@ async def test_an_order_that_arrives_between_two_pages_hides_none(
     shop: RunningShop, site: SandboxSite, numbers: list[str]
 ) -> None:
     """Everything moves down by one, so one order is seen twice, and none is missed."""
-    read = site._read
+    read = site._visit.page_at
 
     async def read_and_order(path: str, params: dict[str, str] | None = None) -> object:
         page = await read(path, params)
@@ -121,7 +121,7 @@ async def test_an_order_that_arrives_between_two_pages_hides_none(
             await shop.control.add_order(ARTICLE)
         return page
 
-    site._read = read_and_order  # type: ignore[assignment, method-assign]
+    site._visit.page_at = read_and_order  # type: ignore[assignment, method-assign]
     listed = await site.list_orders(since=None, max_pages=20)
     assert [order.order_number for order in listed.orders] == numbers
     assert not listed.window_fully_covered

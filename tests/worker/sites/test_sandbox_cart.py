@@ -6,7 +6,7 @@ import pytest
 from tests.worker.running_shop import RunningShop
 from worker.sites.port import Item, ItemUnavailableError, LoggedOutError, PageChangedError, SiteError
 from worker.sites.sandbox.adapter import SandboxSite
-from worker.sites.sandbox.pages import parse_yen
+from worker.sites.sandbox.checkout_pages import parse_yen
 
 
 async def test_cart_holds_what_was_added_with_variant_choice_and_quantity(shop: RunningShop, site: SandboxSite) -> None:

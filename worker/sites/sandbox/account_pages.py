@@ -1,4 +1,4 @@
-"""Reading the sandbox shop's order list and order pages. Pure, and run as `sandbox_pages`."""
+"""Reading the sandbox shop's order list and order pages. Pure, and run as `pages` beside it."""
 
 import json
 import re
@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from worker.orders.state import OrderState
 from worker.sites.addresses import same_page
 from worker.sites.port import ListedItem, ListedOrder, Page
-from worker.sites.sandbox.pages import ITEM_PATH, ORDER_NUMBER, PAYMENT_STATES, parse_time, read_deadline
+from worker.sites.sandbox.checkout_pages import PAYMENT_STATES, read_deadline
+from worker.sites.sandbox.pages import ITEM_PATH, ORDER_NUMBER, parse_time
 from worker.sites.shown import MAX_LINK, Document
 
 MAX_DEPTH = 60

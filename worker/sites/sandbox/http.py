@@ -17,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from common.bounded_http import BUDGET, Budget
+from worker.sites.answer_body import read_body
 from worker.sites.bounded_http import COOKIES_REFUSED, MAX_COOKIES, SiteTransport
 from worker.sites.forms import Form
 from worker.sites.page_reader import PageReader
@@ -29,8 +30,6 @@ LOGIN_PATH = "/login"
 SENDING = "http11.send_request_headers.started"
 """How httpcore calls the moment in which the connection stands and nothing was sent."""
 MAX_PAGE_BYTES = 4 * 1024 * 1024
-MAX_PAGE_PIECES = 20_000
-"""Each piece of a page costs tens of microseconds, however small: a page of 4 MiB could come in as many pieces."""
 MAX_COOKIE_BYTES = 16 * 1024
 """Of all cookies together, with names, paths and domains."""
 ANSWER_TIMEOUTS = 3
@@ -188,29 +187,9 @@ class SandboxHttp:
         budget.for_body(self._max_page_bytes)
         location = response.extensions.get(REDIRECT, response.headers.get("location"))
         left = self._answer_seconds - (asyncio.get_running_loop().time() - begun)
-        body, fault = await self._body(response, left if location is None else min(left, REDIRECT_BODY_SECONDS))
+        seconds = left if location is None else min(left, REDIRECT_BODY_SECONDS)
+        body, fault = await read_body(response, seconds=seconds, max_bytes=self._max_page_bytes)
         return self._judged(Page(str(request.url), method, response.status_code, body, location), response, fault)
-
-    async def _body(self, response: httpx.Response, seconds: float) -> tuple[bytes, SiteError | httpx.HTTPError | None]:
-        """Return what has come of a body, and why it is not whole, if it is not."""
-        body, pieces = bytearray(), 0
-        try:
-            async with asyncio.timeout(seconds):
-                async for piece in response.aiter_raw():
-                    body += piece
-                    pieces += 1
-                    if len(body) > self._max_page_bytes:
-                        del body[self._max_page_bytes :]
-                        return bytes(body), SiteError(f"the shop's answer is larger than {self._max_page_bytes} bytes")
-                    if pieces > MAX_PAGE_PIECES:
-                        return bytes(body), SiteError(f"the shop's answer comes in more than {MAX_PAGE_PIECES} pieces")
-        except TimeoutError:
-            return bytes(body), SiteError(f"the shop's answer is not whole after {seconds:.1f} s")
-        except httpx.HTTPError as error:
-            return bytes(body), error
-        finally:
-            await response.aclose()
-        return bytes(body), None
 
     def _judged(self, page: Page, response: httpx.Response, fault: SiteError | httpx.HTTPError | None) -> Answer:
         """Return the answer with the first thing that is wrong with it. A redirect's body is nobody's to read."""

@@ -1,13 +1,12 @@
-"""Reading the sandbox shop's pages, from the login to the payment. Pure: bytes in, values out.
+"""Reading the sandbox shop's pages, from the login to the cart. Pure: bytes in, values out.
 
 Whatever is not where it should be, or is there twice, raises PageChangedError with the page, so that nothing is
-concluded from half a page. The one exception is an amount: it reads as None, and the worker stops at it.
+concluded from half a page.
 
 These functions run in `worker.sites.page_process`.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,28 +14,13 @@ from typing import Any
 
 from selectolax.lexbor import LexborNode
 
-from worker.orders.state import OrderState
 from worker.sites.forms import Form, read_form
-from worker.sites.port import AMOUNT_CODE, Item, Page, PageChangedError
+from worker.sites.port import Item, Page
 from worker.sites.shown import Document
-
-PAYABLE_LABEL = "お支払い金額"
-PAYMENT_STATES = {"unpaid": OrderState.ORDERED, "waiting": OrderState.AWAITING_PAYMENT, "paid": OrderState.PAID}
-PAYMENT_LABELS = {
-    "card": "クレジットカード",
-    "card_3ds": "クレジットカード 本人認証サービス",
-    "card_sms": "クレジットカード SMS認証",
-    "convenience_store": "コンビニ前払い",
-}
-"""Ways to pay by the names that forms send, and what the shop's pages say."""
 
 ORDER_NUMBER = re.compile(r"[A-Za-z0-9-]{1,100}")
 ITEM_PATH = re.compile(r"/item/[A-Za-z0-9_-]+/[A-Za-z0-9_-]+/")
 
-_YEN = re.compile(r"(0|[1-9][0-9]{0,2}(?:,[0-9]{3})*|[1-9][0-9]*)円")
-_MAX_YEN_DIGITS = 12
-_MAX_COUNTED_DIGITS = 20
-_ANY_AMOUNT = re.compile(r"¥\s*([0-9][0-9,]*)|([0-9][0-9,]*)\s*(万?)\s*円")
 _QUANTITY = re.compile(r"[1-9][0-9]{0,3}")
 _ITEM_CONTROLS = {"variant_id", "choice", "quantity"}
 
@@ -57,50 +41,6 @@ class CartLine:
 
     item: Item
     removal: Form
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmationForm:
-    """The confirmation page's content and the form that places the order."""
-
-    items: tuple[Item, ...]
-    payable_yen: int | None
-    payment_method: str
-    form: Form
-
-
-@dataclass(frozen=True, slots=True)
-class PaymentForm:
-    """The payment page's form, and the order, the way to pay and the amount that it is for."""
-
-    order_number: str
-    payment_method: str
-    payable_yen: int | None
-    form: Form
-
-
-@dataclass(frozen=True, slots=True)
-class PaymentStatus:
-    """What the payment's result page says; `state` is None where the page uses a word that is not known."""
-
-    order_number: str
-    state: OrderState | None
-    slip_number: str | None
-    pay_deadline: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Thanks:
-    """The thank-you page; `order_number` is None where it shows none."""
-
-    order_number: str | None
-
-
-def parse_yen(text: str | None) -> int | None:
-    """Return an amount such as `12,800円` as an integer; None for anything else."""
-    match = _YEN.fullmatch(text.strip()) if text else None
-    digits = match[1].replace(",", "") if match else ""
-    return int(digits) if 0 < len(digits) <= _MAX_YEN_DIGITS else None
 
 
 def parse_time(text: Any) -> datetime | None:
@@ -129,7 +69,7 @@ def read_login_form(page: Page) -> Form:
     document = Document(page)
     return read_form(
         document,
-        _only_form(document, "login-form"),
+        only_form(document, "login-form"),
         action="/login",
         hidden=set(),
         controls={"username", "password"},
@@ -145,7 +85,7 @@ def read_account_name(page: Page) -> str:
 def read_item_form(page: Page) -> ItemForm:
     """Return the form of an item's page. Raises PageChangedError."""
     document = Document(page)
-    form = _only_form(document, "add-to-cart")
+    form = only_form(document, "add-to-cart")
     variants = {
         value: "disabled" not in node.attributes
         for node in document.every("input[name=variant_id]", form)
@@ -168,120 +108,24 @@ def read_cart(page: Page) -> tuple[CartLine, ...]:
         if document.every("table, .line, .item-link"):
             document.changed("either lines or a word that there are none")
         return ()
-    return tuple(CartLine(_read_line(document, row), _removal(document, row)) for row in _rows(document, "cart-lines"))
+    return tuple(CartLine(read_line(document, row), _removal(document, row)) for row in rows(document, "cart-lines"))
 
 
 def _removal(document: Document, row: LexborNode) -> Form:
     return read_form(document, document.one("form", row), action="/cart/remove", hidden={"line"})
 
 
-def read_confirmation(page: Page) -> ConfirmationForm:
-    """Return the confirmation page. Raises PageChangedError, code 5004, but an amount that cannot be read is None."""
-    try:
-        document = Document(page)
-        confirmation = document.one("#confirmation")
-        return ConfirmationForm(
-            items=tuple(_read_line(document, row) for row in _rows(document, "order-lines")),
-            payable_yen=_payable(document),
-            payment_method=_payment_method(document, confirmation),
-            form=read_form(document, _only_form(document, "order-form"), action="/order/submit", hidden={"token"}),
-        )
-    except PageChangedError as error:
-        error.error_code = AMOUNT_CODE  # what would be paid, or for what, is not clear
-        raise
-
-
-def read_thanks(page: Page) -> Thanks | None:
-    """Return the thank-you page, None where it is another. Raises PageChangedError."""
-    document = Document(page)
-    thanks = document.at_most_one("#thanks")
-    if thanks is None:
-        return None
-    number = document.at_most_one("#order-number")
-    return Thanks(None if number is None else document.text(number) or None)
-
-
-def read_payment_form(page: Page) -> PaymentForm | None:
-    """Return the payment form; None where the page shows none. Raises PageChangedError where the form is not whole."""
-    document = Document(page)
-    if not document.every("form"):
-        return None
-    form = read_form(document, _only_form(document, "payment-form"), action="/payment", hidden={"order_number"})
-    return PaymentForm(
-        order_number=form.fields["order_number"],
-        payment_method=_payment_method(document),
-        payable_yen=_payable(document),
-        form=form,
-    )
-
-
-def read_challenge(page: Page) -> str | None:
-    """Return the kind of step that a challenge page asks for, None where it is none. Raises PageChangedError."""
-    block = Document(page).at_most_one("#challenge")
-    return None if block is None else block.attributes.get("data-kind")
-
-
-def read_payment_status(page: Page) -> PaymentStatus:
-    """Return the payment's result. Raises PageChangedError."""
-    document = Document(page)
-    state = document.one("#payment-state").attributes.get("data-state")
-    slip = document.at_most_one("#slip-number")
-    return PaymentStatus(
-        order_number=document.text(document.one("#order-number")),
-        state=PAYMENT_STATES.get(state or ""),
-        slip_number=None if slip is None else document.text(slip) or None,
-        pay_deadline=read_deadline(document),
-    )
-
-
-def read_deadline(document: Document) -> datetime | None:
-    """Until when the order is to be paid, in UTC; None where the page shows none. Raises PageChangedError."""
-    deadline = document.at_most_one("#pay-deadline")
-    return None if deadline is None else parse_time(deadline.attributes.get("datetime"))
-
-
-def _only_form(document: Document, name: str) -> LexborNode:
+def only_form(document: Document, name: str) -> LexborNode:
+    """Return the page's only form, which has this id. Raises PageChangedError."""
     form = document.one("form")
     return form if form.attributes.get("id") == name else document.changed(f"the form {name}")
 
 
-def _payment_method(document: Document, within: LexborNode | None = None) -> str:
-    """Return the way to pay, as the page's mark and its text both say."""
-    node = document.one("#payment-method", within)
-    method = node.attributes.get("data-method") or ""
-    if document.text(node) != PAYMENT_LABELS.get(method):
-        document.changed("a known way to pay, by its mark and its text alike")
-    return method
+def rows(document: Document, table_id: str) -> list[LexborNode]:
+    """Return the lines of the page's only table; nothing on the page looks like a line and stands elsewhere.
 
-
-def _payable(document: Document) -> int | None:
-    """Return the amount to pay, None where it is in doubt.
-
-    It is the page's only one, beside the page's only label that says so, and the largest among the facts around it.
+    Raises PageChangedError.
     """
-    try:
-        amount = document.one("#payable, .payable")
-        facts = document.one("dl.facts:has(.payable)")
-        labels = [dt for dt in document.every("dt", facts) if document.text(dt) == PAYABLE_LABEL]
-        said = "".join(document.texts()).count(PAYABLE_LABEL)
-        if len(labels) != 1 or said != 1 or document.after(labels[0]) != amount:
-            return None
-        payable = parse_yen(document.text(amount))
-        # 0 is read as such: the amount guard says why it stops there.
-        return payable if payable is not None and payable in (0, max(payable, _largest_amount(facts))) else None
-    except PageChangedError:
-        return None
-
-
-def _largest_amount(facts: LexborNode) -> int:
-    """Of all amounts in yen, however their digits look and whether they are shown or not; 0 where there are none."""
-    found = _ANY_AMOUNT.findall(unicodedata.normalize("NFKC", facts.text(deep=True)))
-    amounts = [(sign or bare).replace(",", "") + ("0000" if unit else "") for sign, bare, unit in found]
-    return max((int(digits[:_MAX_COUNTED_DIGITS]) for digits in amounts), default=0)
-
-
-def _rows(document: Document, table_id: str) -> list[LexborNode]:
-    """Return the lines of the page's only table; nothing on the page looks like a line and stands elsewhere."""
     table = document.one("table")
     rows = document.every("tbody > tr")
     if table.attributes.get("id") != table_id or not rows:
@@ -298,7 +142,8 @@ def _rows(document: Document, table_id: str) -> list[LexborNode]:
     return rows
 
 
-def _read_line(document: Document, row: LexborNode) -> Item:
+def read_line(document: Document, row: LexborNode) -> Item:
+    """Return what a line of the cart or of the confirmation page shows. Raises PageChangedError."""
     quantity = document.text(document.one(".quantity", row))
     if not _QUANTITY.fullmatch(quantity):
         document.changed("a quantity that can be read")
