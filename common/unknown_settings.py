@@ -23,6 +23,7 @@ OF_THE_GATEWAY: Final = frozenset(
         "catalog_window_days",
         "gateway_ca",
         "gateway_db_path",
+        "gateway_db_url",
         "gateway_grpc_port",
         "gateway_host",
         "gateway_port",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from gateway.domain.instant import Instant, utc_text
 from gateway.store import clock_anchor, history, leases
@@ -45,6 +45,23 @@ def _boot_time_us() -> int:
 
 def _monotonic_us() -> int:
     return time.monotonic_ns() // 1000
+
+
+class KeptClock(Protocol):
+    """The service clock as the rest of the gateway sees it: its readings come with each transaction."""
+
+    @property
+    def continues(self) -> bool:
+        """Whether its elapsed time was carried over from an earlier process exactly."""
+        ...
+
+    def wall_utc(self) -> str:
+        """Return the wall clock as it is, even if it has gone back."""
+        ...
+
+    def save(self, tx: Transaction, now: Instant) -> None:
+        """Write down where the clock stands, so that the next process goes on from here."""
+        ...
 
 
 class ServiceClock:

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pydantic import SecretStr
 
@@ -24,12 +24,14 @@ from gateway.api.services.orders import OrderService
 from gateway.api.services.query_leases import QueryLeaseService
 from gateway.catalog.ingest import Ingest
 from gateway.catalog.rounds import Rounds
-from gateway.clock import ServiceClock
+from gateway.clock import KeptClock
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.order_lease_source import OrderDispatcher, OrderLeaseSource
 from gateway.dispatch.query_lease_source import QueryDispatcher, QueryLeaseSource
 from gateway.dispatch.stream import HEARTBEAT_SECONDS
 from gateway.domain.instant import Instant
+from gateway.domain.operations import BackupFacts
+from gateway.domain.refusals import Refusal
 from gateway.health import HealthCheck
 from gateway.orders.start import Started, resume_after_start
 from gateway.settings import Settings
@@ -53,6 +55,18 @@ _TOKEN_BYTES: Final = 32
 _ID_BYTES: Final = 8
 
 
+class Backups(Protocol):
+    """Makes online backups."""
+
+    async def create(self) -> BackupFacts | Refusal:
+        """Make a backup and verify it."""
+        ...
+
+    async def close(self) -> None:
+        """Give up a backup that is being made, and wait until nothing is left of it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ids:
     """What makes lease tokens, and the ids of tasks and queries that came without one."""
@@ -62,7 +76,7 @@ class Ids:
     query: Callable[[], str]
 
 
-def random_ids(clock: ServiceClock) -> Ids:
+def random_ids(clock: KeptClock) -> Ids:
     """Return ids that nobody can guess; a task's and a query's begin with the day."""
 
     def dated(kind: str) -> str:
@@ -77,14 +91,14 @@ class Gateway:
 
     settings: Settings
     store: Store
-    clock: ServiceClock
+    clock: KeptClock
     notifier: Notifier
     ids: Ids
     dispatcher: OrderDispatcher
     query_dispatcher: QueryDispatcher
     rounds: Rounds
     on_result: Ingest
-    backups: OnlineBackups
+    backups: Backups
     health: HealthCheck
     admission: Admission
     services: Services
@@ -115,28 +129,29 @@ class Gateway:
         await self.store.write(self.clock.save)
 
 
-def build_gateway(
+def build_gateway(  # noqa: PLR0913 - the parts that it is put together from
     store: Store,
-    clock: ServiceClock,
+    clock: KeptClock,
     settings: Settings,
     notifier: Notifier,
     *,
     ids: Ids | None = None,
+    backups: Backups | None = None,
     on_callback_try: Callable[[str], None] = lambda _outcome: None,
     current_trace: Callable[[], str] = lambda: "",
     heartbeat_seconds: float = HEARTBEAT_SECONDS,
 ) -> Gateway:
     """Put a gateway together. `store` publishes to `notifier`; `on_callback_try` and `current_trace`: see the users.
 
-    `ids` and `heartbeat_seconds` are replaced in tests.
+    `backups` None: of the database file. `ids` and `heartbeat_seconds` are replaced in tests.
     """
+    backups = backups or OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
     ids = ids or random_ids(clock)
     policy, query_policy, catalog_policy = settings.policy(), settings.query_policy(), settings.catalog_policy()
     rounds = Rounds(catalog_policy, query_policy, ids.query)
     on_result = Ingest(catalog_policy, rounds)
     dispatcher = OrderDispatcher(store, notifier, OrderLeaseSource(policy, ids.token), heartbeat_seconds)
     query_dispatcher = QueryDispatcher(store, notifier, QueryLeaseSource(query_policy), heartbeat_seconds)
-    backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
     health = _health_check(store, clock, settings)
     callbacks = CallbackSweep(store, _callback_sender(settings), on_try=on_callback_try)
     return Gateway(
@@ -184,7 +199,7 @@ def _operation_sweeps(store: Store, settings: Settings) -> Iterator[Sweep]:
         yield RetentionSweep(store, timedelta(days=settings.retention_days))
 
 
-def _health_check(store: Store, clock: ServiceClock, settings: Settings) -> HealthCheck:
+def _health_check(store: Store, clock: KeptClock, settings: Settings) -> HealthCheck:
     seconds = settings.backup_alert_seconds
     return HealthCheck(
         store,

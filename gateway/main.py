@@ -7,15 +7,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.clock import SystemTime, load_clock, system_time
+from gateway.clock import SystemTime
 from gateway.composition import Gateway, build_gateway
+from gateway.database import open_for
 from gateway.dispatch.notifier import Notifier
 from gateway.metrics import Metrics
 from gateway.servers import Servers, certificates_of
 from gateway.settings import Settings
-from gateway.store.port import DatabaseUnusableError
-from gateway.store.sqlite.engine import SqliteStore, open_database
-from gateway.store.sqlite.failures import DatabaseGoneError
 from gateway.sweeps.sweep import run_sweep
 from gateway.tracing import Tracing, set_up_tracing
 
@@ -28,10 +26,6 @@ class Ports:
 
     grpc: int
     http: int
-
-
-class FatalStoreError(Exception):
-    """A commit failed with an unknown outcome, so the process must end and be started again."""
 
 
 async def run_gateway(
@@ -50,27 +44,27 @@ async def run_gateway(
     certificates = certificates_of(settings)
     notifier, metrics, tracing = Notifier(), Metrics(), tracing or set_up_tracing()
     fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
-    database = open_database(settings.gateway_db_path)
-    clock = load_clock(database.transaction(), machine or system_time())
+    database = open_for(settings, machine, notifier, fatal.set_result, metrics.committed)
     async with AsyncExitStack() as undo:
-        store = SqliteStore(database, clock, notifier.publish, fatal.set_result, metrics.committed)
-        undo.push_async_callback(store.close)
+        undo.push_async_callback(database.store.close)
         undo.callback(tracing.close)
         gateway = build_gateway(
-            store,
-            clock,
+            database.store,
+            database.clock,
             settings,
             notifier,
+            backups=database.backups,
             on_callback_try=metrics.callback_tried,
             current_trace=tracing.current,
         )
         undo.push_async_callback(gateway.callbacks.close)
         started = await gateway.resume()
-        await metrics.begin(store)
+        await metrics.begin(database.store)
         servers = Servers(gateway, metrics, tracing, certificates)
         await servers.listen()
         sweeps = [] if certificates is None else [run_sweep(certificates)]
-        background = [asyncio.create_task(work) for work in (*gateway.work(), *sweeps)]
+        shared = [work() for work in database.work]
+        background = [asyncio.create_task(work) for work in (*gateway.work(), *sweeps, *shared)]
         try:
             _log_start(gateway, servers, started.stale)
             on_ready(Ports(servers.grpc.port, servers.http.port))
@@ -78,7 +72,7 @@ async def run_gateway(
         finally:
             await _wind_down(gateway, servers, background, fatal)
         if fatal.done():
-            raise _why_ended(settings, fatal.result()) from fatal.result()
+            raise database.why_ended(fatal.result()) from fatal.result()
         _log.info("gateway stopped")
 
 
@@ -95,16 +89,6 @@ def _log_start(gateway: Gateway, servers: Servers, stale: int) -> None:
         servers.http.port,
         "off" if settings.gateway_tls_cert is None else "on",
     )
-
-
-def _why_ended(settings: Settings, error: BaseException) -> Exception:
-    """Return what to raise after a commit of unknown outcome: without its file a start would make an empty database."""
-    if isinstance(error, DatabaseGoneError):
-        return DatabaseUnusableError(
-            f"{settings.gateway_db_path.absolute()}: {error}; put it back together with its -wal, or restore a backup, "
-            "before you start the gateway: a start without it makes an empty database"
-        )
-    return FatalStoreError(f"a commit failed with an unknown outcome: {error}")
 
 
 async def _first(stop: asyncio.Event, fatal: asyncio.Future[BaseException]) -> None:

@@ -67,6 +67,12 @@ def _web_address(url: SecretStr) -> SecretStr:
     return url
 
 
+def _database_url(url: SecretStr) -> SecretStr:
+    if not url.get_secret_value().startswith(("postgresql://", "postgres://")):
+        raise ValueError("must begin with postgresql://")
+    return url
+
+
 def _signing_secrets(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
     if not all(is_signing_secret(secret.get_secret_value()) for secret in secrets):
         raise ValueError("a secret must be 24 to 64 bytes in Base64, with or without whsec_ before it")
@@ -80,6 +86,7 @@ def _host_names(hosts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(host.strip("[]").rstrip(".").lower() for host in hosts)
 
 
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 WebhookUrl = Annotated[SecretStr, AfterValidator(_web_address)]
 SigningSecrets = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split), AfterValidator(_signing_secrets)]
 HostNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_host_names)]
@@ -96,6 +103,11 @@ class Settings(BaseSettings):
     gateway_port: Port = Field(31109, description="Port for HTTP (REST, Connect); 0 takes a free one, told at start.")
     gateway_grpc_port: Port = Field(31110, description="Port for gRPC; 0 takes a free one, told at start.")
     gateway_db_path: Path = Field(Path("data/gateway.db"), description="The database file; one process each.")
+    gateway_db_url: DatabaseUrl | None = Field(
+        None,
+        description="postgresql://USER:PASSWORD@HOST:PORT/DATABASE in place of the file: a database on a server, which "
+        "any number of gateways share. Needs the extra `postgres`. It may hold a password, so it is masked.",
+    )
     backup_dir: Path = Field(
         Path("data/backups"), description="Where online backups are put, readable by the owner only."
     )

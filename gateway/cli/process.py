@@ -15,8 +15,9 @@ from common.exit_codes import CommandError, Exit
 from common.service_manager import tell_ready
 from common.settings import SettingsError
 from common.unknown_settings import unknown_settings
+from gateway.database import FatalStoreError
 from gateway.logs import set_up_logs
-from gateway.main import FatalStoreError, Ports, run_gateway
+from gateway.main import Ports, run_gateway
 from gateway.settings import Settings, load_settings
 from gateway.store.port import DatabaseUnusableError, StoreUnavailableError
 

@@ -68,6 +68,12 @@ def restore(
             with progress_console().status("verifying"):
                 _print_facts(inspect(path), as_json_)
             return
+        if settings.gateway_db_url is not None:
+            raise CommandError(
+                "the database is PostgreSQL's (RAKUTEN_GATEWAY_DB_URL): restore it with its own tools "
+                "(docs/postgresql.md); nothing was changed",
+                Exit.USAGE,
+            )
         target = settings.gateway_db_path.absolute()
         if not path.is_file():
             where = f"neither here nor in {settings.backup_dir.absolute()} (RAKUTEN_BACKUP_DIR)"

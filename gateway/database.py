@@ -1,0 +1,114 @@
+"""Opening the database that the settings name: a SQLite file, or one on a PostgreSQL server for several gateways."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol
+
+from pydantic import SecretStr
+
+from gateway.clock import KeptClock, SystemTime, load_clock, system_time
+from gateway.composition import Backups
+from gateway.dispatch.notifier import Notifier
+from gateway.domain.operations import BackupFacts
+from gateway.domain.refusals import Reason, Refusal
+from gateway.settings import Settings
+from gateway.store.gathering import OnCommit
+from gateway.store.port import DatabaseUnusableError, Store
+from gateway.store.sqlite.engine import SqliteStore, open_database
+from gateway.store.sqlite.failures import DatabaseGoneError
+from gateway.store.sqlite.online_backups import OnlineBackups
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class OwnStore(Store, Protocol):
+    """A store that its owner closes."""
+
+    async def close(self) -> None:
+        """Finish what is queued and give everything back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDatabase:
+    """A database that serves. `work` has to run all the time; `why_ended` says what to raise when it has failed."""
+
+    store: OwnStore
+    clock: KeptClock
+    backups: Backups
+    work: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
+    why_ended: Callable[[BaseException], Exception]
+
+
+class FatalStoreError(Exception):
+    """A commit failed with an unknown outcome, so the process must end and be started again."""
+
+
+class ServerBackups:
+    """In place of online backups where the database is a server's."""
+
+    async def create(self) -> BackupFacts | Refusal:
+        """Refuse, and say what to use."""
+        return Refusal(
+            Reason.FEATURE_OFF, "the database is PostgreSQL's: back it up with its own tools (docs/postgresql.md)"
+        )
+
+    async def close(self) -> None:
+        """Nothing is being made."""
+
+
+def open_for(
+    settings: Settings,
+    machine: SystemTime | None,
+    notifier: Notifier,
+    on_fatal: Callable[[BaseException], None],
+    on_commit: OnCommit,
+) -> OpenDatabase:
+    """Open the database of `settings`. `machine` replaces the clocks of machine and database, in tests.
+
+    Raises DatabaseUnusableError, StoreUnavailableError.
+    """
+    if settings.gateway_db_url is not None:
+        return _open_server(settings.gateway_db_url, machine, notifier, on_fatal, on_commit)
+    database = open_database(settings.gateway_db_path)
+    clock = load_clock(database.transaction(), machine or system_time())
+    store = SqliteStore(database, clock, notifier.publish, on_fatal, on_commit)
+    backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
+    return OpenDatabase(store, clock, backups, (), lambda error: _why_a_file_ended(settings, error))
+
+
+def _open_server(
+    url: SecretStr,
+    machine: SystemTime | None,
+    notifier: Notifier,
+    on_fatal: Callable[[BaseException], None],
+    on_commit: OnCommit,
+) -> OpenDatabase:
+    try:
+        # The driver is an extra, so only who asks for it imports it.
+        from gateway.store.postgres import engine  # noqa: PLC0415
+        from gateway.store.postgres.service_clock import Machine  # noqa: PLC0415
+    except ImportError as error:
+        raise DatabaseUnusableError(
+            "RAKUTEN_GATEWAY_DB_URL needs the extra: pip install 'order-gateway[postgres]'"
+        ) from error
+    time = machine or system_time()
+    clocks = Machine(time.boot_id, time.boot_us)
+    if machine is not None:
+        clocks = Machine(time.boot_id, time.boot_us, lambda _read: (time.wall() - _EPOCH) // timedelta(microseconds=1))
+    database = engine.open_database(url.get_secret_value(), clocks)
+    store = engine.PostgresStore(database, notifier.publish, on_fatal, on_commit)
+    return OpenDatabase(
+        store, database.clock, ServerBackups(), (store.vouch_for_time,), lambda error: FatalStoreError(str(error))
+    )
+
+
+def _why_a_file_ended(settings: Settings, error: BaseException) -> Exception:
+    """Return what to raise after a commit of unknown outcome: without its file a start would make an empty database."""
+    if isinstance(error, DatabaseGoneError):
+        return DatabaseUnusableError(
+            f"{settings.gateway_db_path.absolute()}: {error}; put it back together with its -wal, or restore a backup, "
+            "before you start the gateway: a start without it makes an empty database"
+        )
+    return FatalStoreError(f"a commit failed with an unknown outcome: {error}")
