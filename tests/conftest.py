@@ -12,11 +12,17 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.gateway.support import databases
 from tests.optional_parts import are_hidden, hidden, missing_for
 from tests.simulation.figures import reached, told
 
 MISSING = pytest.StashKey[bool]()
 """Set on a test that an optional part is missing for."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the tests of the gateway run on another engine."""
+    parser.addoption("--engine", choices=("sqlite", "postgres"), default=None, help="the gateway's database in tests")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -26,11 +32,22 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hide the optional parts where that is wanted; the processes of xdist inherit it."""
+    """Choose the engine, and hide the optional parts where that is wanted; the processes of xdist inherit it."""
+    if config.getoption("--engine"):
+        os.environ[databases.VARIABLE] = config.getoption("--engine")
     if are_hidden() and not hasattr(config, "workerinput"):
         hiding = hidden()
         hiding.__enter__()
         config.add_cleanup(lambda: hiding.__exit__(None, None, None))
+
+
+@pytest.fixture(autouse=True)
+def _databases_dropped(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Drop the databases of a server that the test has made in its folder."""
+    folder = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
+    yield
+    if folder is not None:
+        databases.drop_below(folder)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -65,6 +82,8 @@ def _certificates_read_once() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs a part that is missing, before any fixture is made."""
+    if databases.is_postgres() and ("sqlite" in item.path.parts or item.get_closest_marker("sqlite")):
+        pytest.skip("it is about SQLite itself")
     reason = missing_for(item)
     if reason is not None:
         item.stash[MISSING] = True

@@ -17,6 +17,8 @@ from gateway.domain.states import TaskStatus
 from tests.gateway.support.book import POLICY, Book, reason
 from tests.gateway.support.manual_time import TICK, ManualTime
 
+pytestmark = pytest.mark.sqlite
+
 HOUR = timedelta(hours=1)
 TTL = timedelta(seconds=300)
 STEPS = pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["forward", "back"])

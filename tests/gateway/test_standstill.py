@@ -32,6 +32,7 @@ async def eventually_health(client: httpx.AsyncClient, status: str) -> Any:
             return told
 
 
+@pytest.mark.sqlite
 async def test_a_database_that_cannot_grow_is_told_everywhere(tmp_path: Path) -> None:
     # The limit holds for the log too, which therefore says little and seldom.
     async with (
@@ -106,6 +107,7 @@ async def test_the_gateway_looks_for_what_its_settings_ask_for(tmp_path: Path, t
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.sqlite
 async def test_a_backup_is_put_on_record_with_who_made_it(tmp_path: Path, time: ManualTime) -> None:
     async with running_gateway(tmp_path, time, token="secret", api_token=("night=secret-of-the-timer",)) as gateway:
         async with gateway.client("secret-of-the-timer") as api:

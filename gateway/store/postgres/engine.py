@@ -29,7 +29,7 @@ T = TypeVar("T")
 BEAT_SECONDS: Final = 1.0
 """How often a gateway vouches for the time, if it has nothing else to write."""
 
-_WAIT_FOR_OTHERS_SECONDS: Final = 3.0
+WAIT_FOR_OTHERS_SECONDS: Final = 3.0
 
 _log = logging.getLogger(__name__)
 
@@ -43,8 +43,10 @@ class Database:
     clock: SharedServiceClock
 
 
-def open_database(url: str, machine: Machine) -> Database:
+def open_database(url: str, machine: Machine, wait_seconds: float = WAIT_FOR_OTHERS_SECONDS) -> Database:
     """Connect, examine the server, migrate, and load the service clock. Blocks for up to some seconds.
+
+    `wait_seconds`: how long another gateway is waited for, to judge the clock, where nobody has done so lately.
 
     Raises DatabaseUnusableError with what to do, StoreUnavailableError where a later start may succeed.
     """
@@ -56,7 +58,7 @@ def open_database(url: str, machine: Machine) -> Database:
             migrate(connection)
         session = address.open_session("start")
         try:
-            clock = load_shared_clock(session, machine, _waiting())
+            clock = load_shared_clock(session, machine, _waiting(wait_seconds))
         finally:
             session.close()
     except DatabaseUnusableError as error:
@@ -130,12 +132,12 @@ class PostgresStore:
         self._on_commit(operations, seconds)
 
 
-def _waiting() -> Callable[[], bool]:
-    """Return what pauses, and tells for some seconds that another gateway may still judge the clock."""
-    until = time.monotonic() + _WAIT_FOR_OTHERS_SECONDS
+def _waiting(seconds: float) -> Callable[[], bool]:
+    """Return what pauses, and tells for so many seconds that another gateway may still judge the clock."""
+    until = time.monotonic() + seconds
 
     def wait() -> bool:
-        time.sleep(0.2)
+        time.sleep(min(0.2, seconds))
         return time.monotonic() < until
 
     return wait

@@ -40,18 +40,21 @@ class Readers:
                 session = self._take()
                 result = self._read(session, run)
             except psycopg.Error as error:
-                self._put_back(session, whole=False)
                 fate = fate_of(error)
+                if fate is Fate.RECONNECT:
+                    _close(session)
+                else:
+                    self._undo(session)
                 if fate is Fate.OF_THE_OPERATION:
                     raise
                 if fate is Fate.UNAVAILABLE or time.monotonic() > until:
                     raise unavailable(error, "be read") from error
                 time.sleep(0.05)
             except BaseException:
-                self._put_back(session, whole=False)
+                self._undo(session)
                 raise
             else:
-                self._put_back(session, whole=True)
+                self._idle.put(session)
                 return result
 
     def close(self) -> None:
@@ -77,16 +80,21 @@ class Readers:
         except queue.Empty:
             return self._connect()
 
-    def _put_back(self, session: Session | None, *, whole: bool) -> None:
+    def _undo(self, session: Session | None) -> None:
+        """End the transaction, and keep the session if that succeeds."""
         if session is None:
             return
-        if not whole:
-            try:
-                session.forget()
-                session.command("ROLLBACK")
-                session.settle()
-            except psycopg.Error:
-                with contextlib.suppress(Exception):
-                    session.close()
-                return
-        self._idle.put(session)
+        try:
+            session.forget()
+            session.command("ROLLBACK")
+            session.settle()
+        except psycopg.Error:
+            _close(session)
+        else:
+            self._idle.put(session)
+
+
+def _close(session: Session | None) -> None:
+    if session is not None:
+        with contextlib.suppress(Exception):
+            session.close()

@@ -45,7 +45,8 @@ def judge(newest: NewestGroup, database_us: int, own: Reading | None, sent_us: i
     elapsed = newest.elapsed_us + max(passed, 0)
     if own is None:
         return elapsed
-    at_least = own.elapsed_us + int((sent_us - own.received_us) * (1 - DRIFT))
+    # Where the database's clock has gone back, this machine's is all there is, and is taken as it is.
+    at_least = own.elapsed_us + int((sent_us - own.received_us) * (1 - DRIFT if passed >= 0 else 1))
     at_most = own.elapsed_us + int((received_us - own.sent_us) * (1 + DRIFT)) + _SLACK_US
     # If the newest group is later than this machine thinks possible, it stood still itself and can refute nothing.
     if passed > VOUCHED_US and at_most + VOUCHED_US >= newest.elapsed_us:

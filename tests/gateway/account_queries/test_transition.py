@@ -23,6 +23,7 @@ from gateway.domain.account_queries import (
 )
 from gateway.store import account_queries
 from gateway.store.port import RowCountError
+from tests.gateway.support import databases
 from tests.gateway.support.book import Book
 
 HOLD = QueryHold("w1", "session-1", "2026-11-29T15:58:22.123456Z", 300_000_000)
@@ -125,7 +126,8 @@ def no_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def no_row_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "gateway.store.sqlite.transaction.SqliteTransaction.change_one",
+        databases.transaction_class(),
+        "change_one",
         lambda tx, name, /, **parameters: tx.change(name, **parameters),
     )
 

@@ -69,6 +69,7 @@ async def in_line(core: Core, request: LeaseRequest | None = None, wait: float =
     return waiting
 
 
+@pytest.mark.sqlite
 async def test_operations_run_in_the_thread_that_the_store_chooses(core: Core, request: pytest.FixtureRequest) -> None:
     thread = await core.store.write(lambda _tx, _now: threading.current_thread())
     in_the_loops = request.node.callspec.params["core"] is run_on_the_loop
@@ -323,6 +324,7 @@ async def test_settling_ends_though_what_was_given_back_has_only_just_been(core:
     assert not core.dispatcher._background_tasks
 
 
+@pytest.mark.sqlite
 async def test_who_joins_after_the_snapshot_does_not_wait_for_the_poll(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:

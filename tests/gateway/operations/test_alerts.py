@@ -109,6 +109,7 @@ def test_a_forgotten_worker_alerts_no_more(book: Book, watch: Watch, person: Per
     assert watch.told() == ["raised worker_offline w1", "cleared worker_offline w1"]
 
 
+@pytest.mark.sqlite
 def test_a_task_that_waits_is_told_once_and_cleared_once(book: Book, watch: Watch, person: Person) -> None:
     book.submit()
     book.time.step_wall(timedelta(hours=5))

@@ -25,6 +25,8 @@ from tests.gateway.support.dump import dump
 from tests.gateway.support.grpc_api import RefusedCallError
 from tests.gateway.support.in_process import running_gateway
 
+pytestmark = pytest.mark.sqlite
+
 
 def read(path: Path, sql: str) -> Any:
     with closing(sqlite3.connect(path)) as connection:

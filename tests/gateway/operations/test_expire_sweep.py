@@ -2,11 +2,14 @@
 
 from datetime import timedelta
 
+import pytest
+
 from gateway.sweeps.expire import ExpireSweep
 from tests.gateway.operations.book_store import BookStore
 from tests.gateway.support.book import Book
 
 
+@pytest.mark.sqlite
 async def test_the_clock_is_written_down_with_every_round(book: Book) -> None:
     sweep = ExpireSweep(BookStore(book), 5, book.clock.save)
     stood = []

@@ -16,6 +16,8 @@ from tests.gateway.operations.person import Person, bring
 from tests.gateway.support.book import LOOK, Book, reason, refused
 from tests.gateway.support.dump import dump
 
+pytestmark = pytest.mark.sqlite
+
 
 def into(backup: Path, book: Book) -> Restored:
     """Restore a backup as the database of a stopped gateway, and start that gateway again."""

@@ -85,6 +85,7 @@ def test_refusals_of_one_kind_to_one_token_are_bounded_and_the_last_one_says_so(
     assert ends == [False, False, True, False]
 
 
+@pytest.mark.sqlite
 def test_what_is_new_is_asked_of_indexes(book: Book) -> None:
     """Steps of the database's machine, not time: the same however long a task's history and its late reports are."""
     lease = book.take()

@@ -21,8 +21,8 @@ from gateway.orders.transition import TransitionError, transition
 from gateway.store import tasks
 from gateway.store.named_sql import statements
 from gateway.store.port import RowCountError
-from gateway.store.sqlite.transaction import SqliteTransaction
 from tests.gateway.orders.test_transitions import in_status
+from tests.gateway.support import databases
 from tests.gateway.support.book import Book
 
 S = TaskStatus
@@ -84,7 +84,7 @@ def without_the_check_of_the_target() -> Iterator[None]:
 @contextmanager
 def without_the_check_of_the_row_count() -> Iterator[None]:
     """A statement that moved no row is taken for one that did."""
-    with patch.object(SqliteTransaction, "change_one", SqliteTransaction.change):
+    with patch.object(databases.transaction_class(), "change_one", databases.transaction_class().change):
         yield
 
 

@@ -15,6 +15,8 @@ import pytest
 from gateway.store.named_sql import statements
 from tests.gateway.support.template import make_ready
 
+pytestmark = pytest.mark.sqlite
+
 ID = {"task_id": "po-1"}
 QUERY = {"query_id": "q-1"}
 LEASE = ID | {"lease_number": 2}

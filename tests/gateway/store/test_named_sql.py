@@ -110,6 +110,7 @@ def test_a_comment_below_the_name_belongs_to_its_statement() -> None:
     ]
 
 
+@pytest.mark.sqlite
 def test_each_statement_compiles_on_the_schema(book: Book) -> None:
     for name, sql in statements().items():
         try:
@@ -118,6 +119,7 @@ def test_each_statement_compiles_on_the_schema(book: Book) -> None:
             pytest.fail(f"{name}: {error}")
 
 
+@pytest.mark.sqlite
 def test_what_runs_with_every_order_looks_at_few_rows(book: Book) -> None:
     names = [
         name for name in statements() if name.split("_")[0] in ("task", "tasks", "lease", "leases", "report", "order")

@@ -1,4 +1,4 @@
-"""The use cases on a real SQLite file, one transaction each, under a clock that a test moves."""
+"""The use cases on a real database, one transaction each, under a clock that a test moves."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from gateway.clock import load_clock
 from gateway.domain.instant import Instant
 from gateway.domain.leases import (
     Holder,
@@ -32,9 +31,8 @@ from gateway.orders.start import Started, resume_after_start
 from gateway.orders.submit import cancel, submit
 from gateway.store import leases, pauses, tasks
 from gateway.store.port import Transaction
-from gateway.store.sqlite.engine import open_database
+from tests.gateway.support.databases import open_book
 from tests.gateway.support.manual_time import ManualTime
-from tests.gateway.support.template import make_ready
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,10 +75,7 @@ class Book:
     def __init__(self, path: Path, time: ManualTime, policy: Policy = POLICY) -> None:
         self.path, self.time, self.policy = path, time, policy
         self._tokens = 0
-        make_ready(path)
-        self.database = open_database(path)
-        self.connection = self.database.writing
-        self.clock = load_clock(self.database.transaction(), time.machine())
+        self._open()
         self.notified: set[str] = set()
         self.run(self.clock.save)
 
@@ -94,15 +89,9 @@ class Book:
 
     def run(self, operation: Callable[Concatenate[Transaction, Instant, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run one use case in one transaction."""
-        tx = self.database.transaction()
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
-            result = operation(tx, self.clock.now(), *args, **kwargs)
-        except BaseException:
-            self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
-        self.notified |= tx.notified  # type: ignore[attr-defined]
+        result: T
+        result, notified = self.database.run(lambda tx, now: operation(tx, now, *args, **kwargs))
+        self.notified |= notified
         return result
 
     def restart(self, policy: Policy | None = None, *, crash: bool = False) -> Started:
@@ -115,9 +104,7 @@ class Book:
     def restart_from_closed(self, policy: Policy | None = None) -> Started:
         """Start a process on the file, which nobody has open."""
         self.policy = policy or self.policy
-        self.database = open_database(self.path)
-        self.connection = self.database.writing
-        self.clock = load_clock(self.database.transaction(), self.time.machine())
+        self._open()
         started = self.run(
             resume_after_start,
             self.policy,
@@ -126,6 +113,11 @@ class Book:
         )
         self.run(self.clock.save)
         return started
+
+    def _open(self) -> None:
+        self.database = open_book(self.path, self.time)
+        self.connection: Any = self.database.connection
+        self.clock = self.database.clock
 
     def new_token(self) -> str:
         self._tokens += 1

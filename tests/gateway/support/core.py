@@ -8,7 +8,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from gateway.clock import load_clock
 from gateway.composition import Gateway, Ids, build_gateway
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.order_lease_source import OrderDispatcher
@@ -16,12 +15,11 @@ from gateway.domain.leases import Lease, LeaseRequest, Via
 from gateway.domain.models import Actor, Policy, Submission, Submitted, Task
 from gateway.orders.submit import submit
 from gateway.store import tasks
-from gateway.store.sqlite.engine import SqliteStore, open_database
 from tests.gateway.support import dump
 from tests.gateway.support.book import JOURNAL
+from tests.gateway.support.databases import open_store
 from tests.gateway.support.in_process import make_settings
 from tests.gateway.support.manual_time import ManualTime
-from tests.gateway.support.template import make_ready
 
 
 @dataclass
@@ -31,7 +29,7 @@ class Core:
     path: Path
     time: ManualTime
     policy: Policy
-    store: SqliteStore
+    store: Any
     notifier: Notifier
     gateway: Gateway
     dispatching: asyncio.Task[None]
@@ -83,10 +81,7 @@ async def running_core(
     time = time or ManualTime()
     notifier = Notifier()
     fatal: list[BaseException] = []
-    make_ready(path)
-    database = open_database(path)
-    clock = load_clock(database.transaction(), time.machine())
-    store = SqliteStore(database, clock, notifier.publish, fatal.append)
+    store, clock = open_store(path, time, notifier.publish, fatal.append)
     gateway = build_gateway(
         store, clock, make_settings(path.parent), notifier, ids=numbered_ids(), heartbeat_seconds=heartbeat_seconds
     )

@@ -11,16 +11,16 @@ from gateway.main import Ports, run_gateway
 from gateway.settings import Settings
 from gateway.tracing import Tracing
 from tests.gateway.support import dump
+from tests.gateway.support.databases import make_ready, settings_of
 from tests.gateway.support.grpc_api import GrpcApi, connected
 from tests.gateway.support.manual_time import ManualTime
-from tests.gateway.support.template import make_ready
 
 
 def make_settings(folder: Path, **settings: Any) -> Settings:
     """Settings for a test: its own folder, free ports, no sweep in between, nothing from a .env."""
     defaults: dict[str, Any] = {
         "sites": ("rakuten", "sandbox"),
-        "gateway_db_path": folder / "gateway.db",
+        **settings_of(folder / "gateway.db"),
         "backup_dir": folder / "backups",
         "gateway_grpc_port": 0,
         "gateway_port": 0,
@@ -68,7 +68,8 @@ async def running_gateway(
     """Start a gateway; stop it and await its end on the way out."""
     time = time or ManualTime()
     wanted = make_settings(folder, **settings)
-    make_ready(wanted.gateway_db_path)
+    path = folder / "gateway.db" if wanted.gateway_db_url is not None else wanted.gateway_db_path
+    make_ready(path)
     stop = asyncio.Event()
     ready: asyncio.Future[Ports] = asyncio.get_running_loop().create_future()
     ended = asyncio.create_task(run_gateway(wanted, stop, ready.set_result, time.machine(), tracing))
@@ -78,7 +79,7 @@ async def running_gateway(
     try:
         ports = ready.result()
         async with connected(ports.grpc, token) as api:
-            yield RunningGateway(wanted.gateway_db_path, time, ports.grpc, ports.http, api, stop, ended)
+            yield RunningGateway(path, time, ports.grpc, ports.http, api, stop, ended)
     finally:
         stop.set()
         await asyncio.wait_for(ended, 30)

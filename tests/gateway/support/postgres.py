@@ -8,16 +8,18 @@ import atexit
 import itertools
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import psycopg
 
@@ -26,6 +28,10 @@ from gateway.store.postgres.schema import migrate
 from gateway.store.postgres.service_clock import Machine
 from tests.gateway.support.manual_time import ManualTime
 from tests.optional_parts import where_is
+
+_MEMORY = "/dev/shm"  # noqa: S108 - folders of their own are made in it
+FAST_FOLDER = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+"""Where a flush costs nothing; None: there is no such place, and the usual one has to do."""
 
 _SETTINGS = {
     "listen_addresses": "",
@@ -53,9 +59,10 @@ class Server:
         )  # fmt: skip
         self.start()
 
-    def start(self) -> None:
+    def start(self, **settings: str) -> None:
         """Start it, and wait until it serves."""
-        options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
+        wanted = self._settings | settings
+        options = [part for name, value in wanted.items() for part in ("-c", f"{name}={value}")]
         log = (self.folder / "log").open("ab")
         with log:
             self.process = subprocess.Popen(
@@ -93,8 +100,7 @@ class Server:
 @cache
 def server() -> Server:
     """The server of this process."""
-    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
-    folder = Path(tempfile.mkdtemp(prefix="postgresql-", dir=memory if os.access(memory, os.W_OK) else None))
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-", dir=FAST_FOLDER))
     made = Server(folder)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(made.stop, at_once=True)
@@ -133,6 +139,46 @@ def database() -> Iterator[str]:
         yield url
     finally:
         drop_database(url)
+
+
+class BesideRow(dict[str, Any]):
+    """A row that is read by name or by number, as SQLite's."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
+
+
+def beside_row(cursor: Any) -> Callable[[Sequence[Any]], BesideRow]:
+    """psycopg's factory of such rows."""
+    names = [column.name for column in cursor.description or ()]
+    return lambda values: BesideRow(zip(names, values, strict=True))
+
+
+def as_psycopg(sql: str) -> str:
+    """SQL with `?` or `:name` for its parameters, as SQLite takes it, as psycopg does."""
+    return re.sub(r"(?<![:\w]):([a-z_]+)", r"%(\1)s", sql.replace("%", "%%")).replace("?", "%s")
+
+
+class Beside:
+    """A connection for SQL of the tests, each statement committed by itself; rows as SQLite's."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = psycopg.connect(url, autocommit=True, row_factory=beside_row)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        """Run a statement with `?` or `:name` for its parameters."""
+        return self._connection.execute(as_psycopg(sql).encode(), parameters or None)
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 def machine(time: ManualTime) -> Machine:

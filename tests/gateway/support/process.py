@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.gateway.support.databases import settings_of
+
 PROGRAM = Path(sys.executable).with_name("order-gateway")
 _READY = re.compile(r"order-gateway: gRPC on port (\d+)\norder-gateway: HTTP on port (\d+)")
 
@@ -51,7 +53,7 @@ async def start(folder: Path, **settings: str) -> tuple[asyncio.subprocess.Proce
     environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ} | {
         "PYTHONUNBUFFERED": "1",
         "RAKUTEN_SITES": "rakuten,sandbox",
-        "RAKUTEN_GATEWAY_DB_PATH": str(folder / "gateway.db"),
+        **{f"RAKUTEN_{name.upper()}": str(value) for name, value in settings_of(folder / "gateway.db").items()},
         "RAKUTEN_GATEWAY_GRPC_PORT": "0",
         "RAKUTEN_GATEWAY_PORT": "0",
         **{f"RAKUTEN_{name.upper()}": value for name, value in settings.items()},

@@ -1,10 +1,9 @@
 """The engines of the store, and what the suite needs of each beside the port: a second view, and faults on command."""
 
 import asyncio
-import re
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,24 +133,6 @@ async def sqlite_engine(folder: Path, time: ManualTime) -> AsyncIterator[Engine]
         await engine.close()
 
 
-class BesideRow(dict[str, Any]):
-    """A row that is read by name or by number, as SQLite's."""
-
-    def __getitem__(self, key: Any) -> Any:
-        return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
-
-
-def beside_row(cursor: Any) -> Callable[[Sequence[Any]], BesideRow]:
-    """psycopg's factory of such rows."""
-    names = [column.name for column in cursor.description or ()]
-    return lambda values: BesideRow(zip(names, values, strict=True))
-
-
-def as_psycopg(sql: str) -> str:
-    """SQL with `?` or `:name` for its parameters, as SQLite takes it, as psycopg does."""
-    return re.sub(r"(?<![:\w]):([a-z_]+)", r"%(\1)s", sql.replace("%", "%%")).replace("?", "%s")
-
-
 @dataclass
 class PostgresEngine:
     """One database of a server."""
@@ -168,8 +149,8 @@ class PostgresEngine:
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
         if not self._beside:
-            self._beside.append(psycopg.connect(self.url, autocommit=True, row_factory=beside_row))
-        return self._beside[0].execute(as_psycopg(sql).encode(), parameters or None)
+            self._beside.append(postgres.Beside(self.url))
+        return self._beside[0].execute(sql, parameters)
 
     @contextmanager
     def held_commits(self) -> Iterator[asyncio.Event]:
