@@ -17,7 +17,7 @@ from gateway.store.port import DatabaseUnusableError, PrepareHook, StoreUnavaila
 from gateway.store.postgres.connection import Address, parse_url
 from gateway.store.postgres.failures import Fate, fate_of
 from gateway.store.postgres.group_log import GroupLog
-from gateway.store.postgres.readers import Readers
+from gateway.store.postgres.readers import MAX_READS, Readers
 from gateway.store.postgres.schema import migrate
 from gateway.store.postgres.server import require_sound
 from gateway.store.postgres.service_clock import Machine, SharedServiceClock, load_shared_clock
@@ -91,6 +91,7 @@ class PostgresStore:
             on_fatal,
             self._count_commit,
         )
+        self._reads = asyncio.Semaphore(MAX_READS)
         self._readers = Readers(functools.partial(address.open_session, "reader"), database.clock)
 
     async def write(
@@ -109,7 +110,8 @@ class PostgresStore:
     ) -> T:
         """Run an operation that only reads, on a snapshot of what is committed."""
         work = functools.partial(self._readers.read, lambda tx, now: operation(tx, now, *args, **kwargs))
-        result: T = await asyncio.get_running_loop().run_in_executor(self._readers.threads, work)
+        async with self._reads:
+            result: T = await asyncio.get_running_loop().run_in_executor(self._readers.threads, work)
         return result
 
     async def vouch_for_time(self) -> None:

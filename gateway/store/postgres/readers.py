@@ -21,6 +21,9 @@ T = TypeVar("T")
 
 READERS: Final = 2
 
+MAX_READS: Final = 32
+"""How many reads may be asked of the readers at once. What they find waits in memory for the loop, which is slower."""
+
 
 class Readers:
     """A few sessions that only read, each used by one thread at a time."""
