@@ -1,11 +1,11 @@
 """What gRPC calls answer, bounded: an answer that its client does not take stays in memory, twice, until it does.
 
-A client that opens no window but answers pings could otherwise leave any number of answers, for ever. grpc.aio ends
-a call's task, and resumes a stream behind its `yield`, only when the message has gone through the client's window, or
-with the connection. So an answer counts from before it is made until then.
+A client that opens no window but answers pings could otherwise leave any number, for ever. grpc.aio ends a call's task,
+and resumes a stream behind its `yield`, only when the message has gone through the client's window, or with the
+connection. So an answer counts from before it is made until then.
 
-Who finds no room waits, in a queue in which the connection that holds least comes first. Only a connection that is in
-the way of others is cut off, after `PATIENCE_SECONDS` (docs/adr/0018-an-untaken-answer-costs-its-connection.md).
+Who finds no room waits; the connection that holds least comes first. Only a connection that is in the way of others is
+cut off, after `PATIENCE_SECONDS` (docs/adr/0018-an-untaken-answer-costs-its-connection.md).
 """
 
 import asyncio
@@ -28,18 +28,17 @@ MAX_BYTES_OF_CONNECTION: Final = 4 * 1024 * 1024
 PATIENCE_SECONDS: Final = 6
 """How long an answer may be untaken while others wait for its room; then its connection is cut off."""
 
-WAIT_SECONDS: Final = 15.0
+WAIT_SECONDS: Final = 30.0
 """How long an answer may wait for room."""
 
 MAX_WAITING_BYTES: Final = 8 * 1024 * 1024
-"""How much may be made and wait; more, and the newest of the connection that has most is refused. What waits to be made
-costs no more than any call."""
+"""How much may be made and wait; more, and the newest of the connection that has most is refused."""
 
 PAGE_BYTES: Final = 3 * 1024 * 1024
 """What a list counts until it is made."""
 
 SMALL_BYTES: Final = 16 * 1024
-"""Up to this size an answer waits for none but those of its own connection: honest clients take it at once."""
+"""Up to this size an answer waits for its own connection's alone: honest clients take it at once."""
 
 _SMALL_OF_CONNECTION: Final = 2 * 1024 * 1024
 """How much more than `MAX_BYTES_OF_CONNECTION` a connection may have for these."""
@@ -65,11 +64,10 @@ class Answer:
     def __init__(self, outgoing: "Outgoing", owner: str, peer: str, *, waits: bool) -> None:
         self.owner = owner
         self.peer = peer
-        self.size = 0
+        self.size = self.shared = 0
         self.seconds_untaken = 0
         self._outgoing = outgoing
         self._waits = waits
-        self._alone = True
 
     async def reserve(self, *, page: bool) -> None:
         """Wait for the room of a page, or else for its own connection's, before anything is read.
@@ -81,8 +79,7 @@ class Answer:
     async def leave(self, boxed: list[bytes]) -> None:
         """Count a message as untaken from here on, once there is room. Empties the box if not: RefusedError TOO_MANY.
 
-        What is raised has a traceback with the caller's variables, and grpc's context keeps it until garbage is
-        collected.
+        What is raised has a traceback with the caller's variables, which grpc's context keeps until a collection.
         """
         size = max(len(boxed[0]), _SMALLEST)
         try:
@@ -97,11 +94,9 @@ class Answer:
         self._outgoing.taken(self)
 
     async def _grow(self, growth: "_Growth") -> None:
-        is_bound_to_fit = growth.more <= 0 and (growth.alone or not self._alone)
-        if self._waits and not is_bound_to_fit and not self._outgoing.fits(growth):
+        if self._waits and (growth.more > 0 or growth.more_shared > 0) and not self._outgoing.fits(growth):
             await self._outgoing.wait(growth)
-        self._alone = growth.alone
-        self._outgoing.count(self, growth.size)
+        self._outgoing.count(self, growth.size, growth.shared)
 
 
 class _Growth:
@@ -115,6 +110,9 @@ class _Growth:
         self.queue = answer.peer, held > 0
         # A message larger than a page waits for the room of a page.
         self.more = min(size, PAGE_BYTES) - answer.size
+        # What only its connection must have room for counts for others when it is made.
+        self.shared = 0 if alone and not held else size
+        self.more_shared = min(self.shared, PAGE_BYTES) - answer.shared
         self.has_room: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
 
@@ -125,6 +123,7 @@ class Outgoing:
         self._untaken: dict[Answer, None] = {}
         self._waiting: dict[tuple[str, bool], dict[_Growth, None]] = {}
         self._held: Counter[str] = Counter()
+        self._made: Counter[str] = Counter()
         self._bytes = 0
         self._of_one: Counter[str] = Counter()
         self._of_connection: Counter[str] = Counter()
@@ -138,7 +137,7 @@ class Outgoing:
     def late(self) -> Collection[str]:
         """To be called once a second. Return the connections that have been in the way of others for too long.
 
-        Calls are counted and not the clock's seconds: a gateway that was held up has not given its clients that time.
+        Calls count, not the clock's seconds: a gateway that was held up has not given its clients that time.
         """
         for answer in self._untaken:
             answer.seconds_untaken += 1
@@ -161,8 +160,8 @@ class Outgoing:
     async def wait(self, growth: _Growth) -> None:
         """Wait for room, which is then counted. Raises RefusedError TOO_MANY."""
         self._waiting.setdefault(growth.queue, {})[growth] = None
-        if growth.held:
-            self._held[growth.answer.peer] += growth.held
+        _add(self._held, growth.answer.peer, growth.held)
+        _add(self._made, growth.answer.owner, growth.held)
         if self._held.total() > MAX_WAITING_BYTES:
             self._refuse_one()
         try:
@@ -175,15 +174,14 @@ class Outgoing:
         if not has_room:
             raise too_many("too many answers are not taken by those who asked for them; come back later")
 
-    def count(self, answer: Answer, size: int) -> None:
-        """Count an answer with this size from here on."""
-        more, answer.size = size - answer.size, size
-        self._bytes += more
-        for counter, key in ((self._of_one, answer.owner), (self._of_connection, answer.peer)):
-            counter[key] += more
-            if not counter[key]:
-                del counter[key]
-        if more < 0 and self._waiting:
+    def count(self, answer: Answer, size: int, shared: int) -> None:
+        """Count an answer with this size from here on, and so much of it for its token and in all."""
+        more, more_shared = size - answer.size, shared - answer.shared
+        answer.size, answer.shared = size, shared
+        self._bytes += more_shared
+        _add(self._of_one, answer.owner, more_shared)
+        _add(self._of_connection, answer.peer, more)
+        if (more < 0 or more_shared < 0) and self._waiting:
             self._give_turns()
 
     def left(self, answer: Answer) -> None:
@@ -194,27 +192,29 @@ class Outgoing:
     def taken(self, answer: Answer) -> None:
         """Count an answer no more."""
         self._untaken.pop(answer, None)
-        self.count(answer, 0)
+        self.count(answer, 0, 0)
 
     def _connection_has_room(self, growth: _Growth) -> bool:
         most = MAX_BYTES_OF_CONNECTION
         if growth.alone:
-            is_full = self._bytes > MAX_BYTES or self._of_one[growth.answer.owner] > MAX_BYTES_OF_ONE
+            owner = growth.answer.owner
+            is_full = self._bytes > MAX_BYTES or self._of_one[owner] > MAX_BYTES_OF_ONE
+            is_full |= not growth.held and self._made[owner] > 0
             most = _LITTLE_OF_CONNECTION if is_full else most + _SMALL_OF_CONNECTION
-        return self._of_connection[growth.answer.peer] + growth.more <= most
+        return growth.more <= 0 or self._of_connection[growth.answer.peer] + growth.more <= most
 
     def _lacks_room(self, growth: _Growth) -> bool:
-        of_one = self._of_one[growth.answer.owner] + growth.more
-        return not growth.alone and of_one > _ALWAYS_OF_ONE and self._bytes + growth.more > MAX_BYTES
+        has_its_own = self._of_one[growth.answer.owner] + growth.more_shared <= _ALWAYS_OF_ONE
+        return not growth.alone and not has_its_own and self._bytes + growth.more_shared > MAX_BYTES
 
     def _lacks_share(self, growth: _Growth) -> bool:
-        return not growth.alone and self._of_one[growth.answer.owner] + growth.more > MAX_BYTES_OF_ONE
+        return not growth.alone and self._of_one[growth.answer.owner] + growth.more_shared > MAX_BYTES_OF_ONE
 
     def _give_turns(self) -> None:
         while (growth := self._next()) is not None:
             self._wait_no_more(growth)
             if not growth.has_room.done():
-                self.count(growth.answer, growth.size)
+                self.count(growth.answer, growth.size, growth.shared)
                 growth.has_room.set_result(True)
 
     def _next(self) -> _Growth | None:
@@ -229,18 +229,23 @@ class Outgoing:
         queue = self._waiting.get(growth.queue, {})
         if growth in queue:
             del queue[growth]
-            self._held[growth.answer.peer] -= growth.held
+            _add(self._held, growth.answer.peer, -growth.held)
+            _add(self._made, growth.answer.owner, -growth.held)
             if not queue:
                 del self._waiting[growth.queue]
-            if not self._held[growth.answer.peer]:
-                del self._held[growth.answer.peer]
 
     def _refuse_one(self) -> None:
-        ((peer, _),) = self._held.most_common(1)
-        growth = next(reversed(self._waiting[peer, True]))
+        ((most, _),) = self._held.most_common(1)
+        growth = next(reversed(self._waiting[most, True]))
         self._wait_no_more(growth)
         if not growth.has_room.done():
             growth.has_room.set_result(False)
+
+
+def _add(counter: Counter[str], key: str, more: int) -> None:
+    counter[key] += more
+    if not counter[key]:
+        del counter[key]
 
 
 def _first(queue: dict[_Growth, None]) -> _Growth:

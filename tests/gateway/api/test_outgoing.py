@@ -183,14 +183,27 @@ async def test_where_too_much_waits_the_connection_that_holds_most_is_refused() 
 async def test_where_a_token_has_no_room_left_a_connection_has_a_little() -> None:
     room = Outgoing()
     await fill(room, "shop", MAX_BYTES_OF_ONE, "a")
+    made = await waiting(begin(room, "b").leave(bytes_of(SMALL_BYTES + 1)))
     first, second = begin(room, "new"), begin(room, "new")
     for answer in (first, second):
         await answer.reserve(page=False)
     third = await waiting(begin(room, "new").reserve(page=False))
-    large = await waiting(first.leave(bytes_of(SMALL_BYTES + 1)))
     second.taken()
     await third
-    large.cancel()
+    made.cancel()
+
+
+async def test_many_at_once_do_not_wait_for_each_other_when_they_are_made() -> None:
+    room = Outgoing()
+    answers = [begin(room, "a") for _ in range(24)]
+    for answer in answers:
+        await answer.reserve(page=False)
+    one_more = await waiting(begin(room, "a").reserve(page=False))
+    for answer in answers:
+        await answer.leave(bytes_of(250_000))
+    for answer in answers:
+        answer.taken()
+    await one_more
 
 
 async def test_what_waits_to_be_made_is_not_refused_for_its_number() -> None:
