@@ -2,7 +2,7 @@
 
 The caller is known before the request is waited for, and the request is decoded here, so that bytes that are no message
 get INVALID_ARGUMENT instead of grpc's INTERNAL. What a fault says stays in the log; the caller sees only that there was
-one.
+one. All kinds of handlers stand here together, since each has to have all of it.
 """
 
 import asyncio

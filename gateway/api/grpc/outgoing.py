@@ -219,7 +219,7 @@ class Outgoing:
 
     def _next(self) -> _Growth | None:
         """Return whose turn it is: of each token the first whose own connection has room, or none until it fits."""
-        firsts = [first for first in map(_first, self._waiting.values()) if self._connection_has_room(first)]
+        firsts = [first for first in map(next, map(iter, self._waiting.values())) if self._connection_has_room(first)]
         # Of one connection what is made comes first: it frees memory when it goes.
         firsts.sort(key=lambda first: (self._of_connection[first.answer.peer], not first.held))
         of_each = {first.answer.owner: first for first in reversed(firsts) if not first.alone}
@@ -246,7 +246,3 @@ def _add(counter: Counter[str], key: str, more: int) -> None:
     counter[key] += more
     if not counter[key]:
         del counter[key]
-
-
-def _first(queue: dict[_Growth, None]) -> _Growth:
-    return next(iter(queue))
