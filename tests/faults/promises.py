@@ -19,7 +19,8 @@ TOLD = ("payable_yen", "site_order_id", "evidence_ref", "detail", "error_code")
 class Promises:
     """What callers got a good answer to.
 
-    submits: task to intent; decisions: (task, kind, reason), the reason being unique; wishes: number to task.
+    submits: task to intent; decisions: (task, kind, reason), the reason being unique; reclaim_requests: number to
+    task.
     """
 
     submits: dict[str, str] = field(default_factory=dict)
@@ -84,7 +85,7 @@ def compare(promises: Promises, ordered: Mapping[str, list[str]], journal: Path,
     kept.add("permits", len(clicks), (row["task_id"] for row in clicks if row["lease_token"] not in permits))
     kept.add("decisions", len(promises.decisions), (" ".join(each) for each in promises.decisions if each not in told))
     kept.add(
-        "wishes",
+        "reclaim requests",
         len(promises.reclaim_requests),
         (f"{n} {t}" for n, t in promises.reclaim_requests.items() if reclaim_requests.get(n) != t),
     )

@@ -105,7 +105,7 @@ async def test_a_worker_without_room_makes_no_click_without_a_record_and_goes_on
             assert not chaos.violations
             assert chaos.worker.starts == 1
             if isinstance(disk, SmallDisk) and at is FailpointName.CLICK_RECORDED:
-                asked = kept.counted["decisions"] + kept.counted["wishes"]
+                asked = kept.counted["decisions"] + kept.counted["reclaim requests"]
                 assert asked == 0, "the room reserved before the click is enough for what comes after it"
 
 

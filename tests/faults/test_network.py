@@ -56,4 +56,4 @@ async def test_a_lost_answer_within_the_lease_needs_no_person(tmp_path: Path) ->
             assert len(chaos.ordered(f"t-{number}")) == 1
         kept = await chaos.judge_books()
         assert not chaos.violations
-        assert kept.counted["decisions"] == kept.counted["wishes"] == 0
+        assert kept.counted["decisions"] == kept.counted["reclaim requests"] == 0
