@@ -67,6 +67,7 @@ OF_THE_GATEWAY: Final = frozenset(
 
 OF_THE_WORKER: Final = frozenset(
     {
+        "accounts",
         "account_query_concurrency",
         "account_query_default_max_pages",
         "account_query_timeout_seconds",

@@ -1,19 +1,21 @@
-"""The one lock of each site's account: order steps, the monitor and account queries take turns on it."""
+"""The one lock of each account: order steps, the monitor and account queries take turns on it."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from common.target import Target
+
 
 class AccountLocks:
-    """One lock a site. Within one site nothing that uses the account overlaps."""
+    """One lock a target, which is an account of a site: nothing that uses it overlaps."""
 
     def __init__(self) -> None:
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._locks: dict[Target, asyncio.Lock] = {}
 
-    def of(self, site: str) -> asyncio.Lock:
-        """Return the lock of that site's account."""
-        return self._locks.setdefault(site, asyncio.Lock())
+    def of(self, target: Target) -> asyncio.Lock:
+        """Return the lock of that account."""
+        return self._locks.setdefault(target, asyncio.Lock())
 
 
 class AccountTurn:

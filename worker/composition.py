@@ -22,7 +22,7 @@ from worker.orders.loop import OrderLoop
 from worker.orders.monitor import Monitor, MonitorPolicy
 from worker.orders.parts import NoScreenshots, Parts, Policy, Screenshots
 from worker.settings import WorkerSettings
-from worker.sites.port import Site, sites_that_can_read_orders
+from worker.sites.port import Site, by_target, sites_that_can_read_orders
 from worker.sites.registry import build_sites
 from worker.sites.scraper import HttpScraper, NoScraper, Scraper
 from worker.telemetry.tracing import Tracing
@@ -52,7 +52,9 @@ class Loops:
 
 def open_sites(settings: WorkerSettings, stack: AsyncExitStack) -> list[Site]:
     """Build the adapters; they are closed with the stack."""
-    sites = build_sites(settings, timeout_seconds=min(MOST_SITE_SECONDS, settings.step_timeout_seconds))
+    sites = build_sites(
+        settings, settings.accounts, timeout_seconds=min(MOST_SITE_SECONDS, settings.step_timeout_seconds)
+    )
     for site in sites:
         stack.push_async_callback(site.close)
     return sites
@@ -67,8 +69,15 @@ def open_gateway(
     token = settings.token.get_secret_value() if settings.token else None
     worker_id = settings.worker_id
     return Gateway(
-        GatewayClient(channel, worker_id=worker_id, session_id=session_id, journal_id=journal_id, token=token),
-        QueryClient(channel, worker_id=worker_id, session_id=session_id, token=token),
+        GatewayClient(
+            channel,
+            worker_id=worker_id,
+            session_id=session_id,
+            journal_id=journal_id,
+            token=token,
+            accounts=settings.accounts,
+        ),
+        QueryClient(channel, worker_id=worker_id, session_id=session_id, token=token, accounts=settings.accounts),
     )
 
 
@@ -92,11 +101,11 @@ def build_loops(
     tracing: Tracing,
     stop: asyncio.Event,
 ) -> Loops:
-    """Build the loops, which take turns with each site's account."""
+    """Build the loops, which take turns with each account."""
     accounts = AccountLocks()
-    by_name = {site.name: site for site in sites}
+    adapters = by_target(sites)
     reader = Reader(
-        by_name,
+        adapters,
         accounts,
         QueryPolicy(
             timeout_seconds=settings.account_query_timeout_seconds,
@@ -126,7 +135,7 @@ def build_loops(
         ),
         monitor=Monitor(
             parts,
-            by_name,
+            adapters,
             accounts,
             MonitorPolicy(settings.monitor_interval_seconds, settings.monitor_days, settings.payment_alert_seconds),
         ),

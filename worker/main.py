@@ -100,6 +100,7 @@ def _announce(settings: WorkerSettings, sites: Sequence[Site]) -> None:
             "worker_id": settings.worker_id,
             "gateway": settings.gateway.address if settings.gateway else "none",
             "sites": ",".join(can_order) or "none",
+            "accounts": ",".join(account or "-" for account in settings.accounts),
         },
     )
     if not can_order:

@@ -14,11 +14,12 @@ from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 from common.gateway_target import DEFAULT_GRPC_PORT, FORMER_NAME, RENAME, GatewayTarget
 from common.logs import LogFormat
 from common.settings import PREFIX, load
+from common.target import ONLY_ACCOUNT
 from common.tokens import split_token
 from common.weak_secrets import ADVICE, is_weak
 from worker.sites.registry import SiteSettings
@@ -26,6 +27,10 @@ from worker.sites.registry import SiteSettings
 SITE_LAG = 600
 LEAST_INTERVAL = 0.05
 """Seconds between two looks at the site, at the least: the worker would do nothing else."""
+MAX_ACCOUNTS = 64
+"""Accounts that one worker may serve (LeaseOrdersRequest)."""
+ONLY_ACCOUNT_MARK = "-"
+_ACCOUNT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -51,6 +56,22 @@ def _secret_of_first_token(value: object) -> object:
     return split_token(token)[1] if isinstance(token, str) else token
 
 
+def _account_names(value: object) -> object:
+    """Read a comma-separated list; `-` is the sites' only account, which has no name."""
+    if not isinstance(value, str):
+        return value
+    names = [part.strip() for part in value.split(",") if part.strip()]
+    for name in names:
+        if name != ONLY_ACCOUNT_MARK and not _ACCOUNT.fullmatch(name):
+            raise ValueError(f"account {name!r} must be 1 to 64 of A-Z a-z 0-9 . _ -, first a letter or digit")
+    if len(set(names)) != len(names):
+        raise ValueError("an account stands twice")
+    return tuple(ONLY_ACCOUNT if name == ONLY_ACCOUNT_MARK else name for name in names)
+
+
+Accounts = Annotated[
+    tuple[str, ...], NoDecode, BeforeValidator(_account_names), Field(min_length=1, max_length=MAX_ACCOUNTS)
+]
 Token = Annotated[SecretStr | None, BeforeValidator(_first_token)]
 GatewayToken = Annotated[SecretStr | None, BeforeValidator(_secret_of_first_token)]
 
@@ -78,6 +99,12 @@ class WorkerSettings(SiteSettings):
     worker_id: str = Field(
         default_factory=host_as_worker_id,
         description="This worker's name, 1 to 128 of A-Z a-z 0-9 . _ -, first a letter or digit. Default: host name.",
+    )
+    accounts: Accounts = Field(
+        (ONLY_ACCOUNT,),
+        description="Accounts that this worker serves on each of its sites, comma-separated, at most 64, each 1 to 64 "
+        "of A-Z a-z 0-9 . _ -, first a letter or digit; - stands for the sites' only account, which is the default. "
+        "Orders of others are never taken. A worker executes one order at a time: more accounts want more workers.",
     )
     trading_db_path: Path = Field(
         Path("data/trading.db"),

@@ -1,12 +1,12 @@
 """Taking in what the catalogue's own queries bring, in the transaction in which they succeed."""
 
+from common.target import Target
 from gateway.catalog.parsing import read_detail, read_list
 from gateway.catalog.reconcile import compare_orders
 from gateway.catalog.rounds import Rounds
 from gateway.domain.account_queries import Query
 from gateway.domain.catalog import CatalogPolicy, CatalogQuery
 from gateway.domain.instant import Instant, parse_utc, utc_text
-from gateway.domain.target import Target
 from gateway.store import account_queries, catalog
 from gateway.store.port import Transaction
 

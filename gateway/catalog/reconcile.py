@@ -5,10 +5,10 @@ A difference is found when the site has been read, stands once, and goes when it
 
 from collections.abc import Iterable
 
+from common.target import Target
 from gateway.domain.catalog import CatalogFilter, Discrepancy, DiscrepancyKind
 from gateway.domain.instant import Instant
 from gateway.domain.paging import Page, Slice
-from gateway.domain.target import Target
 from gateway.store import catalog
 from gateway.store.port import ABOVE_ALL_ROWS, Transaction
 

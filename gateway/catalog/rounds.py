@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable
 from typing import Final
 
+from common.target import Target
 from gateway.account_queries.submit import submit_query
 from gateway.domain.account_queries import QueryKind, QueryPolicy, QuerySubmission, QuerySubmitted
 from gateway.domain.catalog import CatalogPolicy, CatalogQuery
 from gateway.domain.instant import Instant, microseconds, parse_utc, utc_text
-from gateway.domain.target import Target
 from gateway.store import catalog
 from gateway.store.port import Transaction
 

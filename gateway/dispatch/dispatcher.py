@@ -12,13 +12,13 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Hashable, Itera
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
+from common.target import Target
 from gateway.dispatch.lease_source import LeaseSource, Request
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, Heartbeat, shutting_down
 from gateway.dispatch.waiter import Handover, Waiter
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import Refusal, RefusedError
-from gateway.domain.target import Target
 from gateway.store.port import LOCAL_TOPIC, PreCommitHook, Store, StoreUnavailableError, Transaction
 
 _log = logging.getLogger(__name__)

@@ -3,9 +3,9 @@
 from collections.abc import Hashable
 from typing import Protocol, TypeVar
 
+from common.target import Target
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import Refusal
-from gateway.domain.target import Target
 from gateway.store.port import Transaction
 
 

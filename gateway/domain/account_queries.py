@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from gateway.domain.target import ONLY_ACCOUNT, Target, targets
+from common.target import ONLY_ACCOUNT, Target, targets
 
 
 class QueryStatus(StrEnum):

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from common.target import Target
 from gateway.domain.states import OrderState
-from gateway.domain.target import Target
 
 
 class DiscrepancyKind(StrEnum):

@@ -10,11 +10,11 @@ from ipaddress import IPv6Address
 from typing import Final
 
 from common.order_numbers import MAX_ORDER_NUMBER, order_number
+from common.target import ONLY_ACCOUNT
 from gateway.domain.addresses import AddressRefusedError, check_address, inet_aton
 from gateway.domain.instant import utc_text
 from gateway.domain.json_text import JsonTextError, parse_object
 from gateway.domain.refusals import invalid
-from gateway.domain.target import ONLY_ACCOUNT
 
 MAX_PAGE_SIZE: Final = 200
 DEFAULT_PAGE_SIZE: Final = 50

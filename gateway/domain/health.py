@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from common.target import ONLY_ACCOUNT
 from gateway.domain.models import TaskDetail
-from gateway.domain.target import ONLY_ACCOUNT
 
 
 class ProblemKind(StrEnum):

@@ -5,8 +5,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
+from common.target import ONLY_ACCOUNT, Target
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
-from gateway.domain.target import ONLY_ACCOUNT, Target
 
 
 class LeaseScope(StrEnum):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from common.target import Target
 from gateway.domain.health import QueuedTask
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.models import Actor, AlertKind, Policy
@@ -17,7 +18,6 @@ from gateway.domain.operations import Alert
 from gateway.domain.paging import Page
 from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import TaskStatus
-from gateway.domain.target import Target
 from gateway.orders.history import record_general
 from gateway.orders.read import waiting_too_long
 from gateway.store import alerts, tasks, workers

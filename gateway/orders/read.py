@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
+from common.target import Target, targets
 from gateway.domain.health import Health, QueuedTask, WorkerSeen
 from gateway.domain.instant import Instant, microseconds, parse_utc
 from gateway.domain.models import Policy, TaskDetail, TaskFilter
 from gateway.domain.paging import Page, Slice, fill, in_batches
 from gateway.domain.refusals import Refusal
-from gateway.domain.target import Target, targets
 from gateway.orders.submit import not_found
 from gateway.store import counts, pauses, task_lists, tasks, workers
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction

@@ -7,8 +7,8 @@ a change of RAKUTEN_LEASE_SCOPE several may be in execution where only one will 
 from collections.abc import Iterable
 from typing import assert_never
 
+from common.target import Target
 from gateway.domain.models import LeaseScope, Policy
-from gateway.domain.target import Target
 from gateway.store import tasks
 from gateway.store.port import ReadTransaction
 

@@ -1,9 +1,9 @@
 """Account queries in the database: the queries, who held which attempt, and their results."""
 
+from common.target import Target
 from gateway.domain.account_queries import Query, QueryError, QueryKind, QueryLeaseRequest, QueryStatus, QuerySubmission
 from gateway.domain.binding import binding_of, may_hold
 from gateway.domain.instant import Instant
-from gateway.domain.target import Target
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 

@@ -1,5 +1,6 @@
 """The order catalogue in the database: its rounds and queries, the orders that sites show, and where tasks differ."""
 
+from common.target import Target
 from gateway.domain.account_queries import QueryStatus
 from gateway.domain.catalog import (
     CatalogFilter,
@@ -12,7 +13,6 @@ from gateway.domain.catalog import (
 )
 from gateway.domain.instant import Instant
 from gateway.domain.states import OrderState
-from gateway.domain.target import Target
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 

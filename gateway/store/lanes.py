@@ -1,6 +1,6 @@
 """A lane a target: its oldest queued task and the one in execution, which the database itself keeps up to date."""
 
-from gateway.domain.target import Target
+from common.target import Target
 from gateway.store.port import Transaction
 
 

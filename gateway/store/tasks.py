@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from common.target import Target
 from gateway.domain.instant import Instant
 from gateway.domain.models import Submission, Task
 from gateway.domain.states import OrderState, TaskStatus
-from gateway.domain.target import Target
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 

@@ -80,6 +80,7 @@ class SimSite:
     """Implements worker.sites.port.Site for one worker process."""
 
     name = "sandbox"
+    account = ""
     can_order = True
 
     def __init__(

@@ -27,6 +27,7 @@ from worker.journal.journal import Journal
 from worker.orders.loop import OrderLoop
 from worker.orders.monitor import Monitor, MonitorPolicy
 from worker.orders.parts import NoScreenshots, Parts, Policy, WorkerEvent
+from worker.sites.port import by_target
 from worker.sites.scraper import NoScraper
 
 POLICY = Policy(
@@ -226,7 +227,7 @@ class WorkerMachine:
         )
         sites = [SimSite(self.shop, self.shop_link, process, chance, self._watch, self)]
         accounts = AccountLocks()
-        monitor = Monitor(parts, {site.name: site for site in sites}, accounts, MONITOR)
+        monitor = Monitor(parts, by_target(sites), accounts, MONITOR)
         loop = OrderLoop(
             parts, sites, accounts, self._entropy, lease_wait=chance.choice((3.0, 15.0)), stopping=stopping
         )

@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 
+from common.target import Target
 from worker.account_lock import AccountLocks, AccountTurn
 
 
 async def test_a_turn_that_was_given_up_is_had_again_before_the_order_goes_on() -> None:
-    lock = AccountLocks().of("sandbox")
+    lock = AccountLocks().of(Target("sandbox"))
     turn = AccountTurn(lock)
     await turn.take()
     using, done = asyncio.Event(), asyncio.Event()
@@ -40,7 +41,7 @@ async def test_a_turn_that_was_given_up_is_had_again_before_the_order_goes_on() 
 
 
 async def test_it_is_had_again_too_when_the_wait_breaks_off() -> None:
-    lock = AccountLocks().of("sandbox")
+    lock = AccountLocks().of(Target("sandbox"))
     turn = AccountTurn(lock)
     await turn.take()
 

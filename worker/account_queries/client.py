@@ -7,6 +7,7 @@ from grpc.aio import AioRpcError, Channel, Metadata
 from ordergateway.v1 import query_leases_pb2 as pb
 from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceStub
 
+from common.target import ONLY_ACCOUNT
 from worker.account_queries.port import Outcome
 from worker.gateway.answers import check_query_lease, check_same, message_of
 from worker.gateway.client import CALL_SECONDS, SILENCE_SECONDS, first_lease
@@ -21,7 +22,17 @@ if TYPE_CHECKING:  # the async stub exists for the type checker alone
 class QueryClient:
     """QueryLeases over a channel."""
 
-    def __init__(self, channel: Channel, *, worker_id: str, session_id: str, token: str | None) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        worker_id: str,
+        session_id: str,
+        token: str | None,
+        accounts: tuple[str, ...] = (ONLY_ACCOUNT,),
+    ) -> None:
+        """`accounts`: which this worker reads, on each site."""
+        self._accounts = accounts
         self._stub: QueryLeaseServiceAsyncStub = QueryLeaseServiceStub(channel)
         self._worker_id = worker_id
         self._session_id = session_id
@@ -33,13 +44,18 @@ class QueryClient:
             worker_id=self._worker_id,
             session_id=self._session_id,
             sites=sites,
+            accounts=self._accounts,
             wait=to_duration(wait),
             held_query_ids=held,
         )
         stream = self._stub.LeaseQueries(request, metadata=self._metadata, timeout=wait + SILENCE_SECONDS)
         try:
             message = await first_lease("LeaseQueries", stream)
-            return None if message is None else check_query_lease("LeaseQueries", message.lease, sites=sites)
+            return (
+                None
+                if message is None
+                else check_query_lease("LeaseQueries", message.lease, self._accounts, sites=sites)
+            )
         except AioRpcError as error:
             raise to_gateway_error(error) from error
         except TimeoutError:

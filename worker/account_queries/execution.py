@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import httpx
 from ordergateway.v1 import query_leases_pb2 as pb
 
+from common.target import Target
 from worker.account_lock import AccountLocks
 from worker.account_queries.kinds import MalformedParamsError, parse_query
 from worker.account_queries.port import Outcome
@@ -42,9 +43,9 @@ class QueryPolicy:
 
 
 class Reader:
-    """Executes queries, taking turns with everything else that uses a site's account."""
+    """Executes queries, taking turns with everything else that uses the account."""
 
-    def __init__(self, sites: Mapping[str, Site], accounts: AccountLocks, policy: QueryPolicy) -> None:
+    def __init__(self, sites: Mapping[Target, Site], accounts: AccountLocks, policy: QueryPolicy) -> None:
         self._sites = sites
         self._accounts = accounts
         self._policy = policy
@@ -52,13 +53,14 @@ class Reader:
     async def execute(self, lease: pb.QueryLease, *, seconds: float) -> Outcome:
         """Return the query's outcome, within `seconds` or the policy's limit, whichever is shorter."""
         limit = min(seconds, self._policy.timeout_seconds)
-        lock = self._accounts.of(lease.site)
+        target = Target(lease.site, lease.account)
+        lock = self._accounts.of(target)
         waiting = True
         timer = asyncio.timeout(limit)
         try:
-            site = self._sites.get(lease.site)
+            site = self._sites.get(target)
             if site is None:
-                return _failed(NOT_IMPLEMENTED, f"this worker cannot read the site {lease.site}")
+                return _failed(NOT_IMPLEMENTED, f"this worker cannot read {target}")
             query = parse_query(lease.kind, lease.params_json, default_max_pages=self._policy.default_max_pages)
             async with timer, lock:
                 waiting = False

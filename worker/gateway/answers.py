@@ -40,10 +40,17 @@ def message_of(method: str, answer: T | None) -> T:
     return answer
 
 
-def check_lease(method: str, lease: pb.Lease, *, sites: Collection[str] | None = None, task_id: str = "") -> pb.Lease:
+def check_lease(
+    method: str,
+    lease: pb.Lease,
+    accounts: Collection[str],
+    *,
+    sites: Collection[str] | None = None,
+    task_id: str = "",
+) -> pb.Lease:
     """Check a lease, and return it if it can be worked on.
 
-    `sites`: those asked for; `task_id`: the one asked for. None, empty: any.
+    `accounts`, `sites`: those asked for; `task_id`: the one asked for. None, empty: any.
 
     The intent is not looked into: what is wrong with it ends the order, and the upstream is told.
     """
@@ -51,6 +58,7 @@ def check_lease(method: str, lease: pb.Lease, *, sites: Collection[str] | None =
     if task_id:
         check_same(method, "task_id", lease.task_id, task_id)
     _check_site(method, lease.site, sites)
+    _check_account(method, lease.account, accounts)
     _ensure(method, "lease_token", _LEASE_TOKEN.fullmatch(lease.lease_token), "is not the 43 characters of a token")
     _ensure(method, "lease_count", lease.lease_count >= 1, f"is {lease.lease_count}, must be at least 1")
     known = lease.known_state == 0 or state_from_wire(lease.known_state) is not None
@@ -73,7 +81,7 @@ def check_renewal(method: str, answer: pb.RenewLeaseResponse, task_id: str) -> p
 
 
 def check_query_lease(
-    method: str, lease: query_leases_pb2.QueryLease, *, sites: Collection[str]
+    method: str, lease: query_leases_pb2.QueryLease, accounts: Collection[str], *, sites: Collection[str]
 ) -> query_leases_pb2.QueryLease:
     """Check a query's lease, and return it if it can be worked on.
 
@@ -81,6 +89,7 @@ def check_query_lease(
     """
     check_key(method, "query_id", lease.query_id)
     _check_site(method, lease.site, sites)
+    _check_account(method, lease.account, accounts)
     _ensure(method, "attempt", lease.attempt >= 1, f"is {lease.attempt}, must be at least 1")
     _ensure(method, "lease_ttl", to_seconds(lease.lease_ttl, LEASE_TTL) > 0, "must be a time above zero")
     return lease
@@ -109,6 +118,11 @@ def _check_site(method: str, site: str, asked: Collection[str] | None) -> None:
     _ensure(method, "site", _SITE.fullmatch(site), f"{_shown(site)} is no name of a site")
     if asked is not None:
         _ensure(method, "site", site in asked, f"{site} was not asked for")
+
+
+def _check_account(method: str, account: str, asked: Collection[str]) -> None:
+    """Check that the account was asked for: what is of another one would be done with the wrong login."""
+    _ensure(method, "account", account in asked, f"{_shown(account)} was not asked for")
 
 
 def _check_moment(method: str, field: str, timestamp: Timestamp) -> None:

@@ -11,6 +11,7 @@ from ordergateway.v1 import order_leases_pb2 as pb
 from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
 
 from common.channel_credentials import channel_credentials
+from common.target import ONLY_ACCOUNT
 from worker.gateway.answers import MAX_MESSAGES_OF_A_STREAM, check_lease, check_renewal, check_same, message_of
 from worker.gateway.connectivity import Reach
 from worker.gateway.port import GatewayError, InvalidAnswer, Refused, Unreachable
@@ -77,12 +78,21 @@ class GatewayClient:
     """OrderLeases over a channel."""
 
     def __init__(
-        self, channel: Channel, *, worker_id: str, session_id: str, journal_id: str, token: str | None
+        self,
+        channel: Channel,
+        *,
+        worker_id: str,
+        session_id: str,
+        journal_id: str,
+        token: str | None,
+        accounts: tuple[str, ...] = (ONLY_ACCOUNT,),
     ) -> None:
+        """`accounts`: with which this worker orders, on each site; a lease of another one is no answer."""
         self._stub: OrderLeaseServiceAsyncStub = OrderLeaseServiceStub(channel)
         self._worker_id = worker_id
         self._session_id = session_id
         self._journal_id = journal_id
+        self._accounts = accounts
         self._metadata = Metadata(("authorization", f"Bearer {token}")) if token else Metadata()
         self._reach = Reach()
 
@@ -94,11 +104,12 @@ class GatewayClient:
             journal_id=self._journal_id,
             sites=sites,
             wait=to_duration(wait),
+            accounts=self._accounts,
         )
         stream = self._stub.LeaseOrders(request, metadata=self._metadata, timeout=wait + SILENCE_SECONDS)
         try:
             message = await first_lease("LeaseOrders", stream, self._reach.answered)
-            return None if message is None else check_lease("LeaseOrders", message.lease, sites=sites)
+            return None if message is None else check_lease("LeaseOrders", message.lease, self._accounts, sites=sites)
         except AioRpcError as error:
             raise self._failed(error) from error
         except TimeoutError:
@@ -163,11 +174,12 @@ class GatewayClient:
             journal_id=self._journal_id,
             requested_by=requested_by,
             reason=reason,
+            accounts=self._accounts,
         )
         answer = await self._call(
             "ReclaimOrder", lambda: self._stub.ReclaimOrder(request, metadata=self._metadata, timeout=CALL_SECONDS)
         )
-        return check_lease("ReclaimOrder", answer.lease, task_id=task_id)
+        return check_lease("ReclaimOrder", answer.lease, self._accounts, task_id=task_id)
 
     async def probe(self) -> None:
         """See OrderLeases.

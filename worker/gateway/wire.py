@@ -54,6 +54,7 @@ def leased_task(lease: pb.Lease) -> LeasedTask:
     return LeasedTask(
         task_id=lease.task_id,
         site=lease.site,
+        account=lease.account,
         intent_json=lease.intent_json,
         task_created_at=from_timestamp(lease.task_created_at),
         lease_token=lease.lease_token,

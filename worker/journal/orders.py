@@ -32,11 +32,13 @@ class Orders:
                 return None
             if before is None:
                 await connection.execute(
-                    "INSERT INTO orders (task_id, site, intent_json, task_created_at, state, status, lease_token,"
-                    " run_folder, created_at, updated_at) VALUES (?, ?, ?, ?, 'created', 'open', ?, '', ?, ?)",
+                    "INSERT INTO orders (task_id, site, account, intent_json, task_created_at, state, status,"
+                    " lease_token, run_folder, created_at, updated_at)"
+                    " VALUES (?, ?, ?, ?, ?, 'created', 'open', ?, '', ?, ?)",
                     (
                         lease.task_id,
                         lease.site,
+                        lease.account,
                         lease.intent_json,
                         utc_text(lease.task_created_at),
                         lease.lease_token,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from common.target import ONLY_ACCOUNT, Target
 from worker.clock import from_utc_text
 from worker.orders.state import OrderState
 
@@ -47,6 +48,7 @@ class Order:
 
     task_id: str
     site: str
+    account: str
     intent_json: str
     task_created_at: datetime
     state: OrderState
@@ -64,12 +66,18 @@ class Order:
     ended_at: datetime | None
     deadline_alerted_at: datetime | None
 
+    @property
+    def target(self) -> Target:
+        """The account of the site that orders."""
+        return Target(self.site, self.account)
+
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> "Order":
         """Read a row of `orders`."""
         return cls(
             task_id=row["task_id"],
             site=row["site"],
+            account=row["account"],
             intent_json=row["intent_json"],
             task_created_at=from_utc_text(row["task_created_at"]),
             state=OrderState(row["state"]),
@@ -99,6 +107,7 @@ class LeasedTask:
     task_created_at: datetime
     lease_token: str
     lease_count: int
+    account: str = ONLY_ACCOUNT
 
 
 @dataclass(frozen=True, slots=True)

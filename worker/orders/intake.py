@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from ordergateway.v1 import order_leases_pb2 as pb
@@ -18,7 +18,7 @@ from worker.orders.intent import other_than_known
 from worker.orders.parts import Parts
 from worker.orders.run import REPORT_PATIENCE, OrderRun
 from worker.orders.state import later
-from worker.sites.port import Site
+from worker.sites.port import Site, by_target
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Intake:
         in_trace: InTrace = not_traced,
     ) -> None:
         self._parts = parts
-        self._sites: Mapping[str, Site] = {site.name: site for site in sites if site.can_order}
+        self._sites = by_target(site for site in sites if site.can_order)
         self._accounts = accounts
         self._entropy = entropy
         self._stopping = stopping
@@ -60,7 +60,12 @@ class Intake:
             return await self._execute(lease, from_queue=from_queue)
 
     async def _execute(self, lease: pb.Lease, *, from_queue: bool) -> OrderStatus | None:
-        fields = {"task_id": lease.task_id, "site": lease.site, "lease_count": lease.lease_count}
+        fields = {
+            "task_id": lease.task_id,
+            "site": lease.site,
+            "account": lease.account,
+            "lease_count": lease.lease_count,
+        }
         received_at = self._parts.clock.elapsed()
         taken = await self._parts.journal.orders.take_lease(leased_task(lease))
         if taken is None:
@@ -84,9 +89,9 @@ class Intake:
         async with guard:
             if differs := other_than_known(taken.order, leased_task(lease)):
                 return await self._end_unbegun(lease, taken, f"nothing was done by this run: {differs}")
-            site = self._sites.get(lease.site)
+            site = self._sites.get(taken.order.target)
             if site is None:
-                why = f"this worker cannot look at or order on the site {lease.site}"
+                why = f"this worker cannot look at or order on {taken.order.target}"
                 return await self._end_unbegun(lease, taken, why, NOT_IMPLEMENTED_CODE)
             clicked = await self._parts.journal.claims.has_click(lease.task_id)
             if from_queue and lease.lease_count > 1 and may_begin_again(taken.order, clicked=clicked):
@@ -114,7 +119,7 @@ class Intake:
         run = OrderRun(
             parts=self._parts,
             site=site,
-            account=AccountTurn(self._accounts.of(lease.site)),
+            account=AccountTurn(self._accounts.of(order.target)),
             lease=lease,
             guard=guard,
             folder=folder,

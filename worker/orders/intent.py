@@ -48,12 +48,15 @@ def parse_intent(text: str) -> Intent:
 
 
 def other_than_known(known: Order, lease: LeasedTask) -> str | None:
-    """Return how a lease contradicts what the journal holds of its task; None where site and intent are the same.
+    """Return how a lease contradicts what the journal holds of its task; None where all is the same.
 
     An intent is the same if it is the same JSON value, whatever the order of its keys; 1 and 1.0 are two values.
     """
     if known.site != lease.site:
         return f"this journal holds the task for the site {known.site}, the lease names {lease.site}"
+    if known.account != lease.account:
+        of = f"account {known.account}" if known.account else "the site's only account"
+        return f"this journal holds the task for {of}, the lease names {lease.account or 'none'}"
     if known.intent_json != lease.intent_json and _canonical(known.intent_json) != _canonical(lease.intent_json):
         return "this journal holds the task with another intent than the lease brings"
     return None

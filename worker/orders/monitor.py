@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from common.target import Target
 from worker.account_lock import AccountLocks
 from worker.clock import utc_text
 from worker.evidence.store import monitor_step
@@ -29,7 +30,9 @@ class MonitorPolicy:
 class Monitor:
     """The loop that polls orders that are placed, ended for the gateway, and not final on the site."""
 
-    def __init__(self, parts: Parts, sites: Mapping[str, Site], accounts: AccountLocks, policy: MonitorPolicy) -> None:
+    def __init__(
+        self, parts: Parts, sites: Mapping[Target, Site], accounts: AccountLocks, policy: MonitorPolicy
+    ) -> None:
         self._parts = parts
         self._sites = sites
         self._accounts = accounts
@@ -49,7 +52,7 @@ class Monitor:
         since = self._parts.clock.now() - timedelta(days=self._policy.days)
         moved = 0
         for order in await self._parts.journal.orders.to_monitor(since):
-            site = self._sites.get(order.site)
+            site = self._sites.get(order.target)
             if site is None:
                 continue
             try:
@@ -62,7 +65,7 @@ class Monitor:
         return moved
 
     async def _look_at(self, order: Order, site: Site) -> bool:
-        async with asyncio.timeout(self._parts.policy.step_seconds), self._accounts.of(order.site):
+        async with asyncio.timeout(self._parts.policy.step_seconds), self._accounts.of(order.target):
             detail = await site.order_detail(order.site_order_id or "")
         state = detail.order_state
         if not detail.found or state is None or state is order.state or later(order.state, state) is order.state:

@@ -8,11 +8,12 @@ The protocol and its values stand together, so the module is longer than others:
 one page.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from common.target import Target
 from worker.orders.state import OrderState
 
 AMOUNT_CODE = 5004
@@ -196,13 +197,20 @@ PreSendCheck = Callable[[], None]
 
 
 class Site(Protocol):
-    """What the worker needs from a site. Raises SiteError and its kinds, and OSError or httpx.HTTPError where the
-    connection fails; NotImplementedError where the operation was never tried on the real site.
+    """What the worker needs from a site, as one account of it, in a session of its own.
+
+    Raises SiteError and its kinds, and OSError or httpx.HTTPError where the connection fails; NotImplementedError where
+    the operation was never tried on the real site.
     """
 
     @property
     def name(self) -> str:
         """The site's name as tasks give it."""
+        ...
+
+    @property
+    def account(self) -> str:
+        """The account as tasks give it; empty: the site's only account."""
         ...
 
     @property
@@ -280,9 +288,14 @@ class Site(Protocol):
 
 def sites_that_can_order(sites: Sequence[Site]) -> list[str]:
     """Names of the sites on which an order may be leased."""
-    return [site.name for site in sites if site.can_order]
+    return [*dict.fromkeys(site.name for site in sites if site.can_order)]
 
 
 def sites_that_can_read_orders(sites: Sequence[Site]) -> list[str]:
     """Names of the sites of which an account query may be leased."""
-    return [site.name for site in sites if site.can_read_orders]
+    return [*dict.fromkeys(site.name for site in sites if site.can_read_orders)]
+
+
+def by_target(sites: Iterable[Site]) -> Mapping[Target, Site]:
+    """Return the adapters by the target that each works for."""
+    return {Target(site.name, site.account): site for site in sites}

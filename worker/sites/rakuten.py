@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
+from common.target import ONLY_ACCOUNT
 from worker.sites.port import (
     Cart,
     Confirmation,
@@ -27,10 +28,18 @@ def _not_tried(operation: str) -> NoReturn:
 class RakutenSite:
     """Raises NotImplementedError for every operation. `can_order` is False, so the worker leases no order for it."""
 
+    def __init__(self, account: str = ONLY_ACCOUNT) -> None:
+        self._account = account
+
     @property
     def name(self) -> str:
         """Always `rakuten`."""
         return "rakuten"
+
+    @property
+    def account(self) -> str:
+        """The account that it would work for."""
+        return self._account
 
     @property
     def can_order(self) -> bool:

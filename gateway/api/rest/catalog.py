@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from common.target import Target
 from gateway.api.rest import query_convert, query_models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
@@ -16,7 +17,6 @@ from gateway.catalog.reconcile import slice_discrepancies
 from gateway.catalog.rounds import Rounds
 from gateway.domain import fields
 from gateway.domain.catalog import CatalogFilter, CatalogPolicy, DiscrepancyKind
-from gateway.domain.target import Target
 from gateway.store.port import Store
 
 _SERVICE = "ordergateway.v1.CatalogService"

@@ -2,6 +2,7 @@
 
 from ordergateway.v1 import catalog_pb2
 
+from common.target import Target
 from gateway.api.call import Call
 from gateway.api.codec import catalog as codec
 from gateway.api.codec.account_queries import query_status_to
@@ -12,7 +13,6 @@ from gateway.catalog.rounds import Rounds
 from gateway.domain import fields
 from gateway.domain.catalog import CatalogFilter, CatalogPolicy
 from gateway.domain.refusals import Reason, Refusal, RefusedError
-from gateway.domain.target import Target
 from gateway.store.port import Store
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from common.target import Target
 from gateway.account_queries.lease import take_next_query
 from gateway.account_queries.result import report_result
 from gateway.account_queries.timeouts import move_on_timed_out
@@ -20,7 +21,6 @@ from gateway.domain.catalog import CatalogFilter, CatalogOrder, CatalogPolicy
 from gateway.domain.instant import utc_text
 from gateway.domain.leases import Lease
 from gateway.domain.states import OrderState
-from gateway.domain.target import Target
 from tests.gateway.account_queries.test_rules import POLICY as QUERY_POLICY
 from tests.gateway.account_queries.test_rules import submit
 from tests.gateway.support.book import Book

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from common.target import Target
 from gateway.dispatch.stream import HEARTBEAT_SECONDS, Heartbeat
 from gateway.domain.leases import Lease, LeaseRequest
 from gateway.domain.refusals import Reason, RefusedError
 from gateway.domain.states import TaskStatus
-from gateway.domain.target import Target
 from tests.gateway.support.core import Core, running_core, task_count
 from tests.gateway.support.store_threads import run_in_a_thread, run_on_the_loop
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from common.target import Target
 from gateway.domain.leases import Lease, Renewed, Via
 from gateway.domain.models import LeaseScope
 from gateway.domain.refusals import Reason
 from gateway.domain.states import OrderState, TaskStatus
-from gateway.domain.target import Target
 from gateway.operations.alerts import watch_queue
 from gateway.orders.read import health
 from tests.gateway.support.book import POLICY, Book, reason, refused

@@ -19,7 +19,7 @@ from worker.account_queries.execution import QueryPolicy, Reader
 from worker.account_queries.loop import QueryLoop
 from worker.clock import SystemClock, SystemEntropy
 from worker.gateway.wire import to_duration
-from worker.sites.port import Site
+from worker.sites.port import Site, by_target
 
 
 @dataclass
@@ -115,7 +115,7 @@ async def running_queries(
     ) as channel:
         loop = QueryLoop(
             QueryClient(channel, worker_id="worker-1", session_id="session-of-worker-1", token=None),
-            Reader({site.name: site for site in sites}, accounts, QueryPolicy(**(defaults | policy))),
+            Reader(by_target(sites), accounts, QueryPolicy(**(defaults | policy))),
             [site.name for site in sites if site.can_read_orders],
             SystemClock(),
             SystemEntropy(),

@@ -9,6 +9,7 @@ import grpc
 import pytest
 from ordergateway.v1 import errors_pb2
 
+from common.target import Target
 from tests.worker.account_queries.scripted import Running, outcome, result, running_queries
 from tests.worker.conftest import eventually
 from tests.worker.running_shop import RunningShop, running_shop
@@ -30,6 +31,7 @@ class SlowSite(RakutenSite):
     name = "sandbox"
 
     def __init__(self, failure: BaseException | None = None) -> None:
+        super().__init__()
         self.go = asyncio.Event()
         self.inside = self.most = self.entered = 0
         self.failure = failure
@@ -152,7 +154,7 @@ async def test_a_slow_order_step_makes_queries_time_out_as_failed_and_not_as_los
     site = SlowSite()
     site.go.set()
     async with running_queries([site], timeout_seconds=0.2) as running:
-        async with running.accounts.of("sandbox"):
+        async with running.accounts.of(Target("sandbox")):
             for number in range(3):
                 running.gateway.offer(query_id=f"q-{number}")
             told = {report.query_id: outcome(report) for report in await running.gateway.told(3)}
@@ -169,7 +171,7 @@ async def test_a_site_that_hangs_is_a_failed_result_and_frees_the_account() -> N
         (report,) = await running.gateway.told()
         assert outcome(report)[0] == 504
         assert "too slow" in outcome(report)[1]
-        assert not running.accounts.of("sandbox").locked()
+        assert not running.accounts.of(Target("sandbox")).locked()
 
 
 async def test_the_time_limit_is_shorter_where_the_lease_is() -> None:
@@ -293,4 +295,4 @@ async def test_what_cannot_be_finished_at_shutdown_is_left_to_run_out_and_not_ha
         await asyncio.gather(running.loop, return_exceptions=True)
         assert running.gateway.reports == []
         assert site.inside == 0
-        assert not running.accounts.of("sandbox").locked()
+        assert not running.accounts.of(Target("sandbox")).locked()

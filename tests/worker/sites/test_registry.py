@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from tests.worker.running_shop import no_look
-from worker.sites.port import Confirmation, Item, Page, Site, Submission, sites_that_can_order
+from worker.sites.port import Confirmation, Item, Page, Site, Submission, by_target, sites_that_can_order
 from worker.sites.rakuten import RakutenSite
 from worker.sites.registry import SiteSettings, build_sites
 
@@ -42,6 +42,14 @@ async def test_only_configured_sites_can_order() -> None:
     assert sites_that_can_order(sites) == []
     sites = build_sites(SiteSettings(sandbox_url="http://127.0.0.1:31115/"))
     assert [site.name for site in sites] == ["rakuten", "sandbox"]
+    assert sites_that_can_order(sites) == ["sandbox"]
+    for site in sites:
+        await site.close()
+
+
+async def test_an_account_has_an_adapter_of_its_own_on_each_site() -> None:
+    sites = build_sites(SiteSettings(sandbox_url="http://127.0.0.1:31115/"), ("", "a"))
+    assert sorted(map(str, by_target(sites))) == ["rakuten", "rakuten/a", "sandbox", "sandbox/a"]
     assert sites_that_can_order(sites) == ["sandbox"]
     for site in sites:
         await site.close()

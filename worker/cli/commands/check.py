@@ -43,7 +43,7 @@ def check() -> None:
 
 
 async def _can_order(settings: WorkerSettings) -> bool:
-    sites = build_sites(settings)
+    sites = build_sites(settings, settings.accounts)
     for site in sites:
         await site.close()
     return bool(sites_that_can_order(sites))

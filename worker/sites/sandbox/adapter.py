@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from common.target import ONLY_ACCOUNT
 from worker.sites.page_reader import CPU_SECONDS, PageReader
 from worker.sites.port import (
     Cart,
@@ -28,7 +29,7 @@ from worker.sites.port import (
     Thanks,
 )
 from worker.sites.sandbox import account, checkout_pages, pages, payment
-from worker.sites.sandbox.http import MAX_PAGE_BYTES, SEND_AGAIN, Credentials, SandboxHttp
+from worker.sites.sandbox.http import MAX_PAGE_BYTES, SEND_AGAIN, Credentials, SandboxHttp, credentials_of
 from worker.sites.sandbox.visit import HTTP_ERROR, Visit
 
 THANKS_PATH = "/order/thanks"
@@ -44,14 +45,16 @@ class SandboxSite:
         base_url: str,
         credentials: Credentials | None = None,
         *,
+        account: str = ONLY_ACCOUNT,
         timeout_seconds: float = 30,
         max_page_bytes: int = MAX_PAGE_BYTES,
         reading_seconds: float = CPU_SECONDS,
     ) -> None:
+        self._account = account
         self._reader = PageReader(cpu_seconds=reading_seconds)
         self._http = SandboxHttp(
             base_url,
-            credentials or Credentials(),
+            credentials or credentials_of(account),
             self._reader,
             timeout_seconds=timeout_seconds,
             max_page_bytes=max_page_bytes,
@@ -62,6 +65,11 @@ class SandboxSite:
     def name(self) -> str:
         """Always `sandbox`."""
         return "sandbox"
+
+    @property
+    def account(self) -> str:
+        """The account whose orders it places and reads."""
+        return self._account
 
     @property
     def can_order(self) -> bool:

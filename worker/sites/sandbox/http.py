@@ -50,6 +50,11 @@ class Credentials:
     password: str = field(default="sandbox", repr=False)
 
 
+def credentials_of(account: str) -> Credentials:
+    """Return an account's login: each is a login of its own at the shop; the empty one is what the shop opens with."""
+    return Credentials(f"{account}@accounts.sandbox.example") if account else Credentials()
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came back. `location` is where a redirect points, as a path of the shop; None where it is no redirect.
