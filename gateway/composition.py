@@ -5,7 +5,7 @@ Neither sockets nor the database are opened here: whoever builds a gateway bring
 """
 
 import secrets
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, Protocol
@@ -29,6 +29,7 @@ from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.order_lease_source import OrderDispatcher, OrderLeaseSource
 from gateway.dispatch.query_lease_source import QueryDispatcher, QueryLeaseSource
 from gateway.dispatch.stream import HEARTBEAT_SECONDS
+from gateway.dispatch.streams import Streams
 from gateway.domain.instant import Instant
 from gateway.domain.operations import BackupFacts
 from gateway.domain.refusals import Refusal
@@ -44,6 +45,7 @@ from gateway.sweeps.callback_sender import CallbackSender
 from gateway.sweeps.catalog_rounds import CatalogSweep
 from gateway.sweeps.expire import ExpireSweep
 from gateway.sweeps.health import HealthSweep
+from gateway.sweeps.led_sweep import LedSweep
 from gateway.sweeps.presence import PresenceSweep
 from gateway.sweeps.query_timeouts import QuerySweep
 from gateway.sweeps.query_wake import QueryWakeSweep
@@ -65,6 +67,15 @@ class Backups(Protocol):
     async def close(self) -> None:
         """Give up a backup that is being made, and wait until nothing is left of it."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What a gateway has of its database where others may use it too."""
+
+    backups: Backups
+    leads: Callable[[], Awaitable[bool]]
+    streams: Streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +147,24 @@ def build_gateway(  # noqa: PLR0913 - the parts that it is put together from
     notifier: Notifier,
     *,
     ids: Ids | None = None,
-    backups: Backups | None = None,
+    sharing: Sharing | None = None,
     on_callback_try: Callable[[str], None] = lambda _outcome: None,
     current_trace: Callable[[], str] = lambda: "",
     heartbeat_seconds: float = HEARTBEAT_SECONDS,
 ) -> Gateway:
     """Put a gateway together. `store` publishes to `notifier`; `on_callback_try` and `current_trace`: see the users.
 
-    `backups` None: of the database file. `ids` and `heartbeat_seconds` are replaced in tests.
+    `sharing` None: the database is a file of this process alone. `ids` and `heartbeat_seconds` are replaced in tests.
     """
-    backups = backups or OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
+    backups: Backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
+    streams: Streams | None = None
+    if sharing is not None:
+        backups, streams = sharing.backups, sharing.streams
     ids = ids or random_ids(clock)
     policy, query_policy, catalog_policy = settings.policy(), settings.query_policy(), settings.catalog_policy()
     rounds = Rounds(catalog_policy, query_policy, ids.query)
     on_result = Ingest(catalog_policy, rounds)
-    dispatcher = OrderDispatcher(store, notifier, OrderLeaseSource(policy, ids.token), heartbeat_seconds)
+    dispatcher = OrderDispatcher(store, notifier, OrderLeaseSource(policy, ids.token), heartbeat_seconds, streams)
     query_dispatcher = QueryDispatcher(store, notifier, QueryLeaseSource(query_policy), heartbeat_seconds)
     health = _health_check(store, clock, settings)
     callbacks = CallbackSweep(store, _callback_sender(settings), on_try=on_callback_try)
@@ -177,17 +191,26 @@ def build_gateway(  # noqa: PLR0913 - the parts that it is put together from
         ),
         callbacks=callbacks,
         sweeps=(
-            ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
-            *_operation_sweeps(store, settings),
+            *_once_for_all(
+                sharing,
+                ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
+                *_operation_sweeps(store, settings),
+                callbacks,
+                QuerySweep(store, query_policy, settings.sweep_interval_seconds),
+                CatalogSweep(store, rounds, settings.sweep_interval_seconds),
+            ),
             HealthSweep(health.look, settings.sweep_interval_seconds),
-            callbacks,
             PresenceSweep(store, lambda: {request.worker_id for request in dispatcher.waiting()}),
             WakeSweep(store, notifier),
-            QuerySweep(store, query_policy, settings.sweep_interval_seconds),
             QueryWakeSweep(store, notifier),
-            CatalogSweep(store, rounds, settings.sweep_interval_seconds),
         ),
     )
+
+
+def _once_for_all(sharing: Sharing | None, *sweeps: Sweep) -> Iterator[Sweep]:
+    """Let one gateway run the sweeps of all, where there may be several."""
+    for sweep in sweeps:
+        yield sweep if sharing is None else LedSweep(sweep, sharing.leads)
 
 
 def _operation_sweeps(store: Store, settings: Settings) -> Iterator[Sweep]:
@@ -206,7 +229,8 @@ def _health_check(store: Store, clock: KeptClock, settings: Settings) -> HealthC
         settings.policy(),
         clock.save,
         has_webhook=settings.alert_webhook_url is not None,
-        backup_alert=timedelta(seconds=seconds) if seconds else None,
+        # A server's database is backed up by its own means.
+        backup_alert=timedelta(seconds=seconds) if seconds and settings.gateway_db_url is None else None,
     )
 
 

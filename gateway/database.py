@@ -1,23 +1,31 @@
 """Opening the database that the settings name: a SQLite file, or one on a PostgreSQL server for several gateways."""
 
-from collections.abc import Callable, Coroutine
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
 from pydantic import SecretStr
 
+from common.settings import PREFIX, SettingsError
 from gateway.clock import KeptClock, SystemTime, load_clock, system_time
-from gateway.composition import Backups
+from gateway.composition import Sharing
+from gateway.dispatch.dispatcher import wake_topic
 from gateway.dispatch.notifier import Notifier
+from gateway.domain.instant import Instant
+from gateway.domain.models import Actor
 from gateway.domain.operations import BackupFacts
 from gateway.domain.refusals import Reason, Refusal
+from gateway.operations.restore import mark_restored
 from gateway.settings import Settings
 from gateway.store.gathering import OnCommit
-from gateway.store.port import DatabaseUnusableError, Store
+from gateway.store.port import DatabaseUnusableError, Store, Transaction
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from gateway.store.sqlite.failures import DatabaseGoneError
-from gateway.store.sqlite.online_backups import OnlineBackups
+
+_log = logging.getLogger(__name__)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -30,15 +38,25 @@ class OwnStore(Store, Protocol):
         ...
 
 
+async def _alone() -> None:
+    """Nobody else uses the database."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenDatabase:
-    """A database that serves. `work` has to run all the time; `why_ended` says what to raise when it has failed."""
+    """A database that serves. `why_ended` says what to raise when it has failed; `work` has to run all the time.
+
+    `join` is awaited before anything is asked of it, and raises SettingsError where other gateways run on other
+    settings; `leave`, when nothing runs any more.
+    """
 
     store: OwnStore
     clock: KeptClock
-    backups: Backups
-    work: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
     why_ended: Callable[[BaseException], Exception]
+    sharing: Sharing | None = None
+    work: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
+    join: Callable[[], Awaitable[None]] = _alone
+    leave: Callable[[], Awaitable[None]] = _alone
 
 
 class FatalStoreError(Exception):
@@ -70,15 +88,15 @@ def open_for(
     Raises DatabaseUnusableError, StoreUnavailableError.
     """
     if settings.gateway_db_url is not None:
-        return _open_server(settings.gateway_db_url, machine, notifier, on_fatal, on_commit)
+        return _open_server(settings, settings.gateway_db_url, machine, notifier, on_fatal, on_commit)
     database = open_database(settings.gateway_db_path)
     clock = load_clock(database.transaction(), machine or system_time())
     store = SqliteStore(database, clock, notifier.publish, on_fatal, on_commit)
-    backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
-    return OpenDatabase(store, clock, backups, (), lambda error: _why_a_file_ended(settings, error))
+    return OpenDatabase(store, clock, lambda error: _why_a_file_ended(settings, error))
 
 
 def _open_server(
+    settings: Settings,
     url: SecretStr,
     machine: SystemTime | None,
     notifier: Notifier,
@@ -87,7 +105,7 @@ def _open_server(
 ) -> OpenDatabase:
     try:
         # The driver is an extra, so only who asks for it imports it.
-        from gateway.store.postgres import engine  # noqa: PLC0415
+        from gateway.store.postgres import engine, listener, sharing  # noqa: PLC0415
         from gateway.store.postgres.service_clock import Machine  # noqa: PLC0415
     except ImportError as error:
         raise DatabaseUnusableError(
@@ -99,8 +117,32 @@ def _open_server(
         clocks = Machine(time.boot_id, time.boot_us, lambda _read: (time.wall() - _EPOCH) // timedelta(microseconds=1))
     database = engine.open_database(url.get_secret_value(), clocks)
     store = engine.PostgresStore(database, notifier.publish, on_fatal, on_commit)
+
+    def begin(tx: Transaction, now: Instant) -> str | None:
+        put_back = sharing.recognise(tx)
+        if put_back is not None:
+            opened = mark_restored(tx, now, put_back, Actor("restore"), lambda: secrets.token_urlsafe(32))
+            _log.warning("the database was restored from %s: dispatch is paused, %d tasks were open", put_back, opened)
+        sharing.claim(tx)
+        return sharing.join(tx, now, database.gateway_id, settings.agreed())
+
+    async def join() -> None:
+        differs = await store.write(begin)
+        if differs is not None:
+            raise SettingsError(f"{PREFIX}{differs}")
+
+    def heard(topics: list[str] | None) -> None:
+        told = notifier.topics() if topics is None else {*topics, *map(wake_topic, topics)}
+        notifier.publish(told)
+
     return OpenDatabase(
-        store, database.clock, ServerBackups(), (store.vouch_for_time,), lambda error: FatalStoreError(str(error))
+        store,
+        database.clock,
+        lambda error: FatalStoreError(str(error)),
+        Sharing(ServerBackups(), store.leads, sharing.SharedStreams()),
+        (store.vouch_for_time, listener.Listener(database.address, database.gateway_id, heard).run),
+        join,
+        store.leave,
     )
 
 

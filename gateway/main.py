@@ -53,11 +53,12 @@ async def run_gateway(
             database.clock,
             settings,
             notifier,
-            backups=database.backups,
+            sharing=database.sharing,
             on_callback_try=metrics.callback_tried,
             current_trace=tracing.current,
         )
         undo.push_async_callback(gateway.callbacks.close)
+        await database.join()
         started = await gateway.resume()
         await metrics.begin(database.store)
         servers = Servers(gateway, metrics, tracing, certificates)
@@ -71,6 +72,8 @@ async def run_gateway(
             await _first(stop, fatal)
         finally:
             await _wind_down(gateway, servers, background, fatal)
+            if not fatal.done():
+                await database.leave()
         if fatal.done():
             raise database.why_ended(fatal.result()) from fatal.result()
         _log.info("gateway stopped")

@@ -26,6 +26,16 @@ from gateway.domain.times import derived, findings
 
 _TOKENS = ("api_token", "upstream_token", "worker_token", "operator_token")
 
+_AGREED = (
+    "lease_ttl_seconds",
+    "lease_ack_seconds",
+    "permit_ttl_seconds",
+    "permit_settle_seconds",
+    "query_lease_ttl_seconds",
+    "query_ttl_seconds",
+    "query_max_attempts",
+)
+
 MAX_PARAMS_BYTES = 262_144
 """The largest parameters of a query, in bytes (account_queries.proto)."""
 
@@ -280,6 +290,14 @@ class Settings(BaseSettings):
             details_a_round=self.catalog_details_per_round,
             settle=timedelta(seconds=self.permit_settle_seconds),
         )
+
+    def agreed(self) -> dict[str, object]:
+        """Return what rules depend on, in which all gateways on one database must agree, by name."""
+        return {
+            "SITES": ",".join(sorted(self.sites)),
+            "LEASE_SCOPE": self.lease_scope.value,
+            **{name.upper(): getattr(self, name) for name in _AGREED},
+        }
 
     def unusual(self) -> list[str]:
         """Return a sentence for each value that works but is probably not meant."""

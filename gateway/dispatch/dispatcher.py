@@ -16,6 +16,7 @@ from common.target import Target
 from gateway.dispatch.lease_source import LeaseSource, Request
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, Heartbeat, shutting_down
+from gateway.dispatch.streams import Streams
 from gateway.dispatch.waiter import Handover, Waiter
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import Refusal, RefusedError
@@ -28,18 +29,30 @@ R = TypeVar("R", bound=Request)
 L = TypeVar("L")
 
 
+def wake_topic(topic: str) -> str:
+    """Return the topic by which a dispatcher looks at once: something was brought at another gateway."""
+    return f"dispatcher: {topic}"
+
+
 class Dispatcher(Generic[R, L]):
     """Gives each waiting worker at most one lease. `run` must be running while anybody waits."""
 
     def __init__(
-        self, store: Store, notifier: Notifier, source: LeaseSource[R, L], heartbeat_seconds: float = HEARTBEAT_SECONDS
+        self,
+        store: Store,
+        notifier: Notifier,
+        source: LeaseSource[R, L],
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+        streams: Streams | None = None,
     ) -> None:
+        """`streams` None: a process comes to no other gateway."""
+        self._streams = streams
         self._store = store
         self._notifier = notifier
         self._source = source
         self._heartbeat_seconds = heartbeat_seconds
         self._notifications = notifier.subscribe(source.topic)
-        self._wake = notifier.subscribe(f"dispatcher: {source.topic}")
+        self._wake = notifier.subscribe(wake_topic(source.topic))
         self._look_topic = f"{LOCAL_TOPIC}{source.topic}"
         self._waiters: dict[frozenset[Target], dict[Waiter[R, L], None]] = {}
         self._latest: dict[tuple[Hashable, frozenset[Target]], Waiter[R, L]] = {}
@@ -117,7 +130,7 @@ class Dispatcher(Generic[R, L]):
         self._supersede_former(waiter)
         try:
             notified = self._notifications.count
-            lease = await self._open(request)
+            lease = await self._open(waiter)
             if lease is not None:
                 waiter.future.set_result(lease)
             self._refuse_while_closing()
@@ -171,9 +184,18 @@ class Dispatcher(Generic[R, L]):
             if not queue:
                 del self._waiters[sites]
 
-    async def _open(self, request: R) -> L | None:
+    async def _open(self, waiter: Waiter[R, L]) -> L | None:
         """Begin the wait, or raise why not. If the caller is cancelled meanwhile, what was leased is released."""
-        opening = asyncio.ensure_future(self._store.write(self._source.open, request))
+        request, process = waiter.request, self._process_text(waiter.request)
+        streams = self._streams
+        waiter.stream_id = "" if streams is None else streams.new_id()
+
+        def open_stream(tx: Transaction, now: Instant) -> L | Refusal | None:
+            if streams is not None and process:
+                streams.opened(tx, now, process, waiter.stream_id)
+            return self._source.open(tx, now, request)
+
+        opening = asyncio.ensure_future(self._store.write(open_stream))
         try:
             opened = await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -182,6 +204,16 @@ class Dispatcher(Generic[R, L]):
         if isinstance(opened, Refusal):
             raise RefusedError(opened)
         return opened
+
+    def _process_text(self, request: R) -> str:
+        """Name the process that waits, and for what, as the database keeps it; empty where it may wait in several."""
+        process = self._source.process_of(request)
+        return "" if process is None else repr((process, sorted(map(str, request.targets))))
+
+    def _waits_elsewhere(self, tx: Transaction, waiter: Waiter[R, L]) -> bool:
+        """Tell whether the waiter's process has opened another stream since, at another gateway."""
+        process = "" if self._streams is None else self._process_text(waiter.request)
+        return bool(self._streams and process and not self._streams.is_latest(tx, process, waiter.stream_id))
 
     async def _look(self) -> None:
         try:
@@ -206,6 +238,8 @@ class Dispatcher(Generic[R, L]):
     ) -> Iterator[tuple[Waiter[R, L], L]]:
         """Take for one after the other until there is nothing to take."""
         for waiter in queue:
+            if self._waits_elsewhere(tx, waiter):
+                continue
             lease = self._source.take(tx, now, waiter.request)
             if lease is None:
                 return

@@ -12,11 +12,13 @@ L = TypeVar("L")
 class Waiter(Generic[R, L]):
     """A worker's request, and the future of its lease."""
 
-    __slots__ = ("future", "handed_over", "request")
+    __slots__ = ("future", "handed_over", "request", "stream_id")
 
     def __init__(self, request: R) -> None:
         self.request = request
         self.handed_over = False
+        self.stream_id = ""
+        """What the database knows the stream by, where several gateways share it."""
         self.future: asyncio.Future[L] = asyncio.get_running_loop().create_future()
 
 

@@ -187,8 +187,16 @@ class Attempts:
     def _open_session(self) -> Session:
         self._session = session = self._connect()
         if self._acknowledged is not None and not self._groups.knows(session, self._acknowledged):
+            self._mark_as_gone_back(session)
             raise WentBackError("the database does not know the group that it acknowledged last")
         return session
+
+    def _mark_as_gone_back(self, session: Session) -> None:
+        """Let whoever starts next see that this database lacks something, and treat it as one put back."""
+        moment = self._groups.open(session)
+        session.send("life_forget", {})
+        self._groups.close(session, self._groups.new_id(), moment, ())
+        self._groups.commit(session)
 
     def _roll_back(self) -> None:
         if self._session is None:

@@ -46,12 +46,19 @@ class Address:
 
     def connect(self, purpose: str, **options: str) -> psycopg.Connection:
         """Open a connection in autocommit mode. `options` are settings of the session. Raises psycopg.Error."""
+        return psycopg.connect(self._conninfo(purpose, options), autocommit=True)
+
+    async def connect_async(self, purpose: str, **options: str) -> psycopg.AsyncConnection:
+        """Open a connection for the event loop, as `connect` does."""
+        return await psycopg.AsyncConnection.connect(self._conninfo(purpose, options), autocommit=True)
+
+    def _conninfo(self, purpose: str, options: dict[str, str]) -> str:
         wanted = dict(self._parameters)
         settings = " ".join(f"-c {name}={value}" for name, value in (_OPTIONS | options).items())
         # Startup options: a SET could be lost behind a pool, and comes too late for the first statement.
         wanted["options"] = f"{wanted.get('options', '')} {settings}".strip()
         wanted["application_name"] = f"order-gateway {purpose}"
-        return psycopg.connect(conninfo.make_conninfo(**wanted), autocommit=True)
+        return conninfo.make_conninfo(**wanted)
 
     def open_session(self, purpose: str, **options: str) -> Session:
         """Open a connection on which all named statements are prepared. Raises psycopg.Error."""

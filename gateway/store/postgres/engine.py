@@ -1,7 +1,9 @@
 """The PostgreSQL store as a whole: connects, examines, migrates, runs operations, closes."""
 
 import asyncio
+import contextlib
 import functools
+import itertools
 import logging
 import secrets
 import time
@@ -21,6 +23,7 @@ from gateway.store.postgres.readers import MAX_READS, Readers
 from gateway.store.postgres.schema import migrate
 from gateway.store.postgres.server import require_sound
 from gateway.store.postgres.service_clock import Machine, SharedServiceClock, load_shared_clock
+from gateway.store.postgres.sharing import TERM_SECONDS, leave, prune, take_term
 from gateway.store.postgres.writer import PostgresWriter
 
 P = ParamSpec("P")
@@ -30,6 +33,8 @@ BEAT_SECONDS: Final = 1.0
 """How often a gateway vouches for the time, if it has nothing else to write."""
 
 WAIT_FOR_OTHERS_SECONDS: Final = 3.0
+
+_BEATS_A_PRUNING: Final = 600
 
 _log = logging.getLogger(__name__)
 
@@ -91,6 +96,9 @@ class PostgresStore:
             on_fatal,
             self._count_commit,
         )
+        self._gateway_id = database.gateway_id
+        self._led = (0.0, False)
+        self._asking = asyncio.Lock()
         self._reads = asyncio.Semaphore(MAX_READS)
         self._readers = Readers(functools.partial(address.open_session, "reader"), database.clock)
 
@@ -116,13 +124,30 @@ class PostgresStore:
 
     async def vouch_for_time(self) -> None:
         """Commit a group a second until cancelled, so that gateways can tell how much time has passed."""
-        while True:
-            if time.monotonic() - self._committed_at >= BEAT_SECONDS:
-                try:
+        for beat in itertools.count():
+            try:
+                if beat % _BEATS_A_PRUNING == 0:
+                    await self.write(prune)
+                elif time.monotonic() - self._committed_at >= BEAT_SECONDS:
                     await self.write(lambda _tx, _now: None)
-                except StoreUnavailableError as error:
-                    _log.warning("nobody vouches for the time now: %s", error)
+            except StoreUnavailableError as error:
+                _log.warning("nobody vouches for the time now: %s", error)
             await asyncio.sleep(BEAT_SECONDS)
+
+    async def leads(self) -> bool:
+        """Tell whether this gateway runs the sweeps. Raises StoreUnavailableError."""
+        asked_at, led = self._led
+        if not led or time.monotonic() - asked_at > TERM_SECONDS / 3:
+            async with self._asking:
+                now = time.monotonic()
+                if self._led[0] == asked_at:
+                    self._led = (now, await self.write(take_term, self._gateway_id))
+        return self._led[1]
+
+    async def leave(self) -> None:
+        """Leave the sweeps to another gateway at once, if the database can be told."""
+        with contextlib.suppress(StoreUnavailableError):
+            await self.write(leave, self._gateway_id)
 
     async def close(self) -> None:
         """Finish what is queued and give every connection back."""

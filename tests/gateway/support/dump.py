@@ -5,7 +5,16 @@ from typing import Any
 
 from tests.gateway.support.databases import beside, tables
 
-MOVING = ("clock_anchor", "sqlite_sequence", "store_groups", "schema_versions")
+MOVING = (
+    "clock_anchor",
+    "sqlite_sequence",
+    "store_groups",
+    "schema_versions",
+    "sweep_leader",
+    "streams",
+    "gateways",
+    "database_life",
+)
 """What moves by itself: the clock, and what an engine keeps for itself."""
 
 

@@ -478,3 +478,33 @@ CREATE TABLE store_groups (
     boot_id text COLLATE "C" NOT NULL,
     boot_us bigint NOT NULL
 );
+
+-- Who runs the sweeps, until when by the service clock. A lock of a session would stay with a process that stands still.
+CREATE TABLE sweep_leader (
+    one bigint PRIMARY KEY CHECK (one = 1),
+    gateway_id text COLLATE "C" NOT NULL,
+    term_ends_us bigint NOT NULL
+);
+
+-- In which stream the process of a worker waits, at whichever gateway: a former stream gets no lease any more.
+CREATE TABLE streams (
+    process text COLLATE "C" PRIMARY KEY,
+    stream_id text COLLATE "C" NOT NULL,
+    opened_us bigint NOT NULL
+);
+
+-- With which settings each gateway has started, where all have to agree.
+CREATE TABLE gateways (
+    gateway_id text COLLATE "C" PRIMARY KEY,
+    started_at text COLLATE "C" NOT NULL,
+    settings_json text COLLATE "C" NOT NULL
+);
+
+-- Which database this is: of which cluster, on which timeline, and the transaction that wrote this row. A database that
+-- was restored, cloned or promoted differs in one of them.
+CREATE TABLE database_life (
+    one bigint PRIMARY KEY CHECK (one = 1),
+    system_identifier text COLLATE "C" NOT NULL,
+    timeline text COLLATE "C" NOT NULL,
+    written_by text COLLATE "C" NOT NULL
+);

@@ -18,7 +18,7 @@ from tests.gateway.support.template import make_ready
 
 pytestmark = pytest.mark.needs("postgresql")
 
-SHARED = {"store_groups", "schema_versions"}
+SHARED = {"store_groups", "schema_versions", "sweep_leader", "streams", "gateways", "database_life"}
 """Tables that only a database of several gateways has."""
 
 TYPES = {"INTEGER": "bigint", "TEXT": "text"}

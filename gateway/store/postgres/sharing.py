@@ -1,0 +1,94 @@
+"""What several gateways on one database share besides the orders: a leader, streams, settings, the database's life.
+
+Each is an operation in a group like any other, so it passes under the writer's lock and is judged by the service clock.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Final
+
+from gateway.domain.instant import MICROSECONDS, Instant
+from gateway.store.port import Transaction
+
+TERM_SECONDS: Final = 15
+"""How long a leader leads from its last word; so long nobody sweeps when it dies without one."""
+
+_LIVING_SECONDS: Final = 10
+_KEPT_SECONDS: Final = 86_400
+_PRUNED_AT_ONCE: Final = 20_000
+
+
+def take_term(tx: Transaction, now: Instant, gateway_id: str) -> bool:
+    """Lead the sweeps from now on, or go on doing so; False while somebody else does."""
+    ends_us = now.elapsed_us + TERM_SECONDS * MICROSECONDS
+    return tx.change("leader_take", gateway_id=gateway_id, elapsed_us=now.elapsed_us, ends_us=ends_us) > 0
+
+
+def leave(tx: Transaction, _now: Instant, gateway_id: str) -> None:
+    """Lead no longer, and let others have other settings."""
+    tx.change_any("leader_resign", gateway_id=gateway_id)
+    tx.change_any("gateway_stops", gateway_id=gateway_id)
+
+
+class SharedStreams:
+    """In which stream each worker's process waits, over all gateways."""
+
+    def new_id(self) -> str:
+        """Return what a stream is known by."""
+        return secrets.token_hex(8)
+
+    def opened(self, tx: Transaction, now: Instant, process: str, stream_id: str) -> None:
+        """Note that a process waits in this stream from now on."""
+        tx.insert("stream_opened", process=process, stream_id=stream_id, elapsed_us=now.elapsed_us)
+
+    def is_latest(self, tx: Transaction, process: str, stream_id: str) -> bool:
+        """Tell whether the process has not opened another one since."""
+        row = tx.one("stream_of_process", process=process)
+        return row is None or row["stream_id"] == stream_id
+
+
+def join(tx: Transaction, now: Instant, gateway_id: str, settings: Mapping[str, object]) -> str | None:
+    """Note that a gateway starts with these settings; return in what it differs from one that lives, if it does."""
+    living = tx.all("gateways_living", gateway_id=gateway_id, since_us=now.elapsed_us - _LIVING_SECONDS * MICROSECONDS)
+    for other in living:
+        theirs = json.loads(other["settings_json"])
+        if differing := sorted(name for name in settings if theirs.get(name, settings[name]) != settings[name]):
+            name = differing[0]
+            return f"{name} is {settings[name]} here and {theirs[name]} at another gateway that runs on this database"
+    tx.insert("gateway_starts", gateway_id=gateway_id, at=now.utc, settings_json=json.dumps(settings, sort_keys=True))
+    return None
+
+
+def recognise(tx: Transaction) -> str | None:
+    """Return why this database is another one than it was when it was last written, None if it is not.
+
+    It was put back from a dump or to a point in time, cloned, promoted, or found to lack what it had acknowledged.
+    """
+    here, written = tx.one("life_now"), tx.one("life_written")
+    if here is None or (written is None and tx.one("life_is_new") is not None):
+        return None
+    if written is None:
+        return "a database that lacks what it had acknowledged"
+    if written["system_identifier"] != here["system_identifier"]:
+        return "a copy of the database of another server"
+    if written["written_by"] != written["really_written_by"]:
+        return "a dump"
+    if written["timeline"] != here["timeline"]:
+        return "a point in time, or a standby that was promoted"
+    return None
+
+
+def claim(tx: Transaction) -> None:
+    """Write down which database this is."""
+    here = tx.one("life_now")
+    if here is None:
+        raise LookupError("the server does not tell which one it is")
+    tx.insert("life_write", system_identifier=here["system_identifier"], timeline=here["timeline"])
+
+
+def prune(tx: Transaction, now: Instant) -> None:
+    """Drop what nobody asks for any more: groups and streams older than a day."""
+    before_us = now.elapsed_us - _KEPT_SECONDS * MICROSECONDS
+    tx.change_any("groups_prune", before_us=before_us, count=_PRUNED_AT_ONCE)
+    tx.change_any("streams_prune", before_us=before_us)
