@@ -1,4 +1,4 @@
-"""One gateway of a race: random use cases against the others, as fast as it can. Prints what it acknowledged, as JSON."""
+"""One gateway of a race: random use cases against the others, as fast as it can. Prints what it acknowledged."""
 
 import asyncio
 import json
@@ -29,6 +29,7 @@ from tests.gateway.support.book import LOOK, POLICY
 PERMIT_TTL = timedelta(milliseconds=100)
 SETTLE = timedelta(milliseconds=250)
 CALLERS = 6
+KINDS = ("submit", "lease", "lease", "renew", "report", "end", "permit", "permit", "undo", "person")
 TASKS = 12
 
 
@@ -69,9 +70,7 @@ class Race:
 
     async def step(self, lease: Any) -> Any:
         chance, write, actor = self.chance, self.store.write, Actor("worker")
-        kind = chance.choice(
-            ("submit", "lease", "lease", "renew", "report", "end", "permit", "permit", "undo", "person")
-        )
+        kind = chance.choice(KINDS)
         if kind == "submit":
             account = chance.choice(self.accounts)
             task_id = f"po-{chance.randrange(100_000)}-{account}"
@@ -91,8 +90,8 @@ class Race:
 
     async def take(self, lease: Any) -> Any:
         number = next(self.numbers)
-        token = f"token-{self.seed}-{number}".ljust(43, "0")
-        session = f"session-{self.seed}-{number}".ljust(16, "0")
+        token = f"token-{self.seed}-{number:035d}"
+        session = f"session-{self.seed}-{number:016d}"
         request = LeaseRequest(
             "w1", session, "journal-of-worker-1", ("rakuten",), Via.GRPC, "worker", accounts=self.accounts
         )
