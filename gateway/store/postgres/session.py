@@ -1,7 +1,7 @@
 """A connection in libpq's pipeline mode: named statements, prepared once, sent without waiting where nobody looks.
 
 A thin layer on `psycopg.pq`. It knows what the statements use: text, integers and NULL. Measured against psycopg's
-cursors it takes a third of the processor time and half the round trips a submission (docs/adr/README.md).
+cursors it takes a third of the processor time and half the round trips (docs/adr/0019-one-writers-lock.md).
 
 Every wait ends with a Sync, never with a bare Flush: only then does the server count the session as idle in its
 transaction, and end it, with its lock, when this process stands still.

@@ -1,5 +1,5 @@
 -- name: writer_lock
--- What BEGIN IMMEDIATE is to SQLite: every writing group of every gateway passes one after the other (docs/adr/README.md).
+-- What BEGIN IMMEDIATE is to SQLite: every writing group of every gateway passes one after the other (docs/adr/0019-one-writers-lock.md).
 -- It is held through COMMIT, so the numbers of rows are in the order of commits.
 SELECT pg_advisory_xact_lock(1329021268);
 
