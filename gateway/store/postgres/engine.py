@@ -5,6 +5,7 @@ import contextlib
 import functools
 import itertools
 import logging
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -97,7 +98,7 @@ class PostgresStore:
             self._count_commit,
         )
         self._gateway_id = database.gateway_id
-        self._led = (0.0, False)
+        self._led = (-math.inf, False)
         self._asking = asyncio.Lock()
         self._reads = asyncio.Semaphore(MAX_READS)
         self._readers = Readers(functools.partial(address.open_session, "reader"), database.clock)
@@ -135,14 +136,13 @@ class PostgresStore:
             await asyncio.sleep(BEAT_SECONDS)
 
     async def leads(self) -> bool:
-        """Tell whether this gateway runs the sweeps. Raises StoreUnavailableError."""
-        asked_at, led = self._led
-        if not led or time.monotonic() - asked_at > TERM_SECONDS / 3:
-            async with self._asking:
-                now = time.monotonic()
-                if self._led[0] == asked_at:
-                    self._led = (now, await self.write(take_term, self._gateway_id))
-        return self._led[1]
+        """Tell whether this gateway runs the sweeps, as asked a few seconds ago. Raises StoreUnavailableError."""
+        async with self._asking:
+            asked_at, led = self._led
+            now = time.monotonic()
+            if now - asked_at > (TERM_SECONDS / 3 if led else BEAT_SECONDS):
+                self._led = (now, await self.write(take_term, self._gateway_id))
+            return self._led[1]
 
     async def leave(self) -> None:
         """Leave the sweeps to another gateway at once, if the database can be told."""

@@ -115,7 +115,9 @@ async def test_one_gateway_leads_and_another_when_it_has_left_or_died(gateways: 
     first, second, third = gateways(), gateways(), gateways()
     assert await first.store.leads()
     assert not await second.store.leads()
+    assert not await second.store.leads(), "it does not ask again at once"
     await first.store.leave()
+    second.store._led = (-10, False)
     assert await second.store.leads()
     assert not await third.store.write(sharing.take_term, "third")
 
