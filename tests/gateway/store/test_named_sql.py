@@ -10,6 +10,7 @@ import pytest
 
 import gateway
 from gateway.store.named_sql import load, parse, statements
+from gateway.store.postgres.statements import own
 from tests.gateway.support.book import Book
 
 HOUSE = Path(gateway.__file__).parent
@@ -75,11 +76,17 @@ def test_nobody_ignores_how_many_rows_were_changed() -> None:
 def test_every_name_that_is_used_exists() -> None:
     used = set(used_names())
     assert len(used) > 30
-    assert used - set(statements()) == set()
+    assert used - set(statements()) - set(own()) == set()
 
 
 def test_every_statement_is_used() -> None:
     assert set(statements()) - set(used_names()) == set()
+
+
+def test_every_statement_of_one_engine_is_used_by_it() -> None:
+    folder = HOUSE / "store/postgres"
+    text = "".join(source.read_text() for source in SOURCES if folder in source.parents)
+    assert {name for name in own() if name not in statements() and f'"{name}"' not in text} == set()
 
 
 def test_a_name_stands_once(tmp_path: Path) -> None:
