@@ -31,8 +31,8 @@ async def _transaction_of_the_caller(self: Any, operation: Any, /, *args: Any, *
     return result
 
 
-async def _open_without_a_shield(self: Any, request: Any) -> Any:
-    return await self._store.write(self._source.open, request)
+async def _open_without_a_shield(self: Any, waiter: Any) -> Any:
+    return await self._store.write(self._source.open, waiter.request)
 
 
 def _leave_without_giving_back(self: Any, waiter: Any) -> None:
