@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.gateway.support import databases
-from tests.optional_parts import are_hidden, hidden, missing_for
+from tests.optional_parts import are_hidden, hidden, missing_for, missing_part
 from tests.simulation.figures import reached, told
 
 MISSING = pytest.StashKey[bool]()
@@ -23,6 +23,14 @@ MISSING = pytest.StashKey[bool]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the tests of the gateway run on another engine."""
     parser.addoption("--engine", choices=("sqlite", "postgres"), default=None, help="the gateway's database in tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is about SQLite itself where another engine was asked for."""
+    if databases.is_postgres():
+        about_sqlite = [item for item in items if "sqlite" in item.path.parts or item.get_closest_marker("sqlite")]
+        config.hook.pytest_deselected(items=about_sqlite)
+        items[:] = [item for item in items if item not in about_sqlite]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -35,6 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the engine, and hide the optional parts where that is wanted; the processes of xdist inherit it."""
     if config.getoption("--engine"):
         os.environ[databases.VARIABLE] = config.getoption("--engine")
+    if databases.is_postgres() and (missing := missing_part("postgresql")):
+        raise pytest.UsageError(f"--engine=postgres: {missing}")
     if are_hidden() and not hasattr(config, "workerinput"):
         hiding = hidden()
         hiding.__enter__()
@@ -82,8 +92,6 @@ def _certificates_read_once() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs a part that is missing, before any fixture is made."""
-    if databases.is_postgres() and ("sqlite" in item.path.parts or item.get_closest_marker("sqlite")):
-        pytest.skip("it is about SQLite itself")
     reason = missing_for(item)
     if reason is not None:
         item.stash[MISSING] = True

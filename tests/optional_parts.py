@@ -106,7 +106,8 @@ def _is_there(name: str) -> bool:
     return PARTS[name].is_there()
 
 
-def _missing(name: str) -> str | None:
+def missing_part(name: str) -> str | None:
+    """Why a part cannot be used; None if it can."""
     if are_hidden():
         return f"{name} is hidden by HIDE_OPTIONAL"
     return None if _is_there(name) else PARTS[name].missing
@@ -118,7 +119,7 @@ def missing_for(item: pytest.Item) -> str | None:
     names += [OF_FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in OF_FIXTURES]
     if unknown := sorted(set(names) - PARTS.keys()):
         raise pytest.UsageError(f"{item.nodeid} needs {', '.join(unknown)}; known are {', '.join(sorted(PARTS))}")
-    return "; ".join(reason for name in dict.fromkeys(names) if (reason := _missing(name))) or None
+    return "; ".join(reason for name in dict.fromkeys(names) if (reason := missing_part(name))) or None
 
 
 @contextmanager
