@@ -3,8 +3,11 @@
 Any number of queries may be leased at once, and leasing one is no heartbeat of the order worker.
 """
 
+from collections.abc import Collection, Iterable
 from datetime import timedelta
+from typing import Final
 
+from common.target import Target
 from gateway.account_queries.timeouts import is_lease_due, move_on_timed_out
 from gateway.account_queries.transition import transition
 from gateway.domain.account_queries import (
@@ -17,8 +20,11 @@ from gateway.domain.account_queries import (
     QueryStatus,
 )
 from gateway.domain.instant import Instant, microseconds
-from gateway.store import account_queries
+from gateway.store import account_queries, query_lanes
 from gateway.store.port import Transaction
+
+FEW_TARGETS: Final = 64
+"""Up to so many targets are looked at one by one, more by those that have queries."""
 
 
 def open_query_lease(
@@ -46,6 +52,16 @@ def take_next_query(
     taken = transition(tx, now, oldest, QueryEvent.LEASE, QueryStatus.LEASED, hold=hold)
     account_queries.begin_attempt(tx, now, taken, request)
     return _lease(taken, now)
+
+
+def ready_query_targets(
+    tx: Transaction, now: Instant, policy: QueryPolicy, wanted: Collection[Target]
+) -> Iterable[Target]:
+    """Return those of the wanted targets that have queries in the queue."""
+    move_on_timed_out(tx, now, policy)
+    if len(wanted) <= FEW_TARGETS:
+        return [target for target in wanted if query_lanes.queued(tx, target) > 0]
+    return [target for target in query_lanes.ready(tx) if target in wanted]
 
 
 def give_back_query(tx: Transaction, now: Instant, query_id: str, attempt: int) -> bool:

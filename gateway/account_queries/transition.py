@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from common.target import Target
 from gateway.account_queries.topics import QUERIES, topic_of_query
 from gateway.domain.account_queries import (
     QUERY_ENDED,
@@ -14,6 +15,7 @@ from gateway.domain.account_queries import (
     QueryStatus,
     QuerySubmission,
 )
+from gateway.domain.hints import hint
 from gateway.domain.instant import Instant
 from gateway.store import account_queries
 from gateway.store.port import Transaction
@@ -31,7 +33,7 @@ def file(tx: Transaction, now: Instant, submission: QuerySubmission, lifetime_en
     status = QueryStatus.QUEUED
     _check(submission.query_id, QueryEvent.SUBMIT, None, status)
     account_queries.add(tx, now, submission, status, lifetime_ends_us)
-    _notify(tx, submission.query_id, status)
+    _notify(tx, submission.query_id, Target(submission.site, submission.account), status)
     return status
 
 
@@ -65,7 +67,7 @@ def transition(
         updated_at=now.utc,
     )
     account_queries.move(tx, now, query, after)
-    _notify(tx, query.query_id, to)
+    _notify(tx, query.query_id, query.target, to)
     return after
 
 
@@ -74,7 +76,8 @@ def _check(query_id: str, event: QueryEvent, before: QueryStatus | None, to: Que
         raise QueryTransitionError(f"query {query_id}: {event} does not lead from {before} to {to}")
 
 
-def _notify(tx: Transaction, query_id: str, to: QueryStatus) -> None:
+def _notify(tx: Transaction, query_id: str, target: Target, to: QueryStatus) -> None:
     tx.notify(topic_of_query(query_id))
     if to is QueryStatus.QUEUED:
         tx.notify(QUERIES)
+        tx.notify(hint(QUERIES, target))

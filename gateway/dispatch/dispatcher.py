@@ -1,23 +1,36 @@
 """Gives leases to the workers that wait, first come first served; where the leases come from is a LeaseSource's.
 
 The dispatcher asks the database once on behalf of all who wait, so thousands may wait at the price of one: within the
-very transaction that brings something to take, and every second in case a notification was lost. Whoever has gone away
-gets nothing: what was taken for a waiter, but not handed to its transport, is released.
+very transaction that brings something to take, for those whose targets it names, and every second in case a hint was
+lost. Whoever has gone away gets nothing: what was taken for a waiter, but not handed to its transport, is released.
+
+One class, and so longer than other modules: a waiter's life has one owner.
 """
 
 import asyncio
-import itertools
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Hashable, Iterable, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
 from common.target import Target
 from gateway.dispatch.lease_source import LeaseSource, Request
+from gateway.dispatch.lines import Lines
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, Heartbeat, shutting_down
 from gateway.dispatch.streams import Streams
 from gateway.dispatch.waiter import Handover, Waiter
+from gateway.domain.hints import hint, hinted
 from gateway.domain.instant import Instant
 from gateway.domain.refusals import Refusal, RefusedError
 from gateway.store.port import LOCAL_TOPIC, PreCommitHook, Store, StoreUnavailableError, Transaction
@@ -54,28 +67,34 @@ class Dispatcher(Generic[R, L]):
         self._notifications = notifier.subscribe(source.topic)
         self._wake = notifier.subscribe(wake_topic(source.topic))
         self._look_topic = f"{LOCAL_TOPIC}{source.topic}"
-        self._waiters: dict[frozenset[Target], dict[Waiter[R, L], None]] = {}
+        self._waiters: Lines[R, L] = Lines()
+        self._due: set[Target] = set()
         self._latest: dict[tuple[Hashable, frozenset[Target]], Waiter[R, L]] = {}
         self._superseded: set[Waiter[R, L]] = set()
         self._background_tasks: set[asyncio.Task[None]] = set()
-        self._joined = 0
         store.add_pre_commit_hook(source.topic, self._snapshot)
         store.add_pre_commit_hook(self._look_topic, self._snapshot)
 
     async def run(self) -> None:
         """Look every second whether something can be taken, until the notifier closes: a notification may be lost."""
+        clock = asyncio.get_running_loop().time
+        next_poll = clock()
         with self._notifications, self._wake:
             while not self._notifier.closing:
+                due, self._due = self._due, set()
+                # Who wakes this without a word of why, as another gateway does, may mean any target.
+                targets = due if due and clock() < next_poll else None
                 if self._waiters:
-                    await self._look()
-                await self._wake.wait(POLL_SECONDS if self._waiters else None)
-            for waiter in (*itertools.chain(*self._waiters.values()), *self._superseded):
+                    await self._look(targets)
+                    next_poll = clock() + POLL_SECONDS if targets is None else next_poll
+                await self._wake.wait(max(0.0, next_poll - clock()) if self._waiters else None)
+            for waiter in (*self._waiters, *self._superseded):
                 if not waiter.future.done():
                     waiter.future.set_exception(shutting_down())
 
     def waiting(self) -> list[R]:
         """Return the requests of those who wait."""
-        return [waiter.request for queue in self._waiters.values() for waiter in queue]
+        return [waiter.request for waiter in self._waiters]
 
     async def drain(self) -> None:
         """Wait until every lease that nobody took has been released."""
@@ -136,10 +155,9 @@ class Dispatcher(Generic[R, L]):
             self._refuse_while_closing()
             if lease is None and waiter not in self._superseded:
                 nobody_waited = not self._waiters
-                self._waiters.setdefault(frozenset(request.targets), {})[waiter] = None
-                self._joined += 1
+                self._waiters.join(waiter)
                 if nobody_waited or self._notifications.count != notified:
-                    self._wake.wake()
+                    self._look_soon(request.targets)
             yield waiter
         finally:
             self._leave(waiter)
@@ -177,12 +195,7 @@ class Dispatcher(Generic[R, L]):
             self._send(self._release(waiter.request, waiter.future.result()))
 
     def _drop(self, waiter: Waiter[R, L]) -> None:
-        sites = frozenset(waiter.request.targets)
-        queue = self._waiters.get(sites)
-        if queue is not None:
-            queue.pop(waiter, None)
-            if not queue:
-                del self._waiters[sites]
+        self._waiters.leave(waiter)
 
     async def _open(self, waiter: Waiter[R, L]) -> L | None:
         """Begin the wait, or raise why not. If the caller is cancelled meanwhile, what was leased is released."""
@@ -215,42 +228,62 @@ class Dispatcher(Generic[R, L]):
         process = "" if self._streams is None else self._process_text(waiter.request)
         return bool(self._streams and process and not self._streams.is_latest(tx, process, waiter.stream_id))
 
-    async def _look(self) -> None:
+    def _look_soon(self, targets: Iterable[Target]) -> None:
+        """Look at what these targets have, as nobody did for those who have joined meanwhile."""
+        self._due.update(targets)
+        self._wake.wake()
+
+    async def _look(self, targets: Collection[Target] | None) -> None:
+        """Look whether anybody who waits for one of the targets (None: for any) can be given something."""
+        topics = [hint(self._look_topic, None)] if targets is None else [hint(self._look_topic, one) for one in targets]
+
+        def notify(tx: Transaction, _now: Instant) -> None:
+            for topic in (self._look_topic, *topics):
+                tx.notify(topic)
+
         try:
-            await self._store.write(lambda tx, _now: tx.notify(self._look_topic))
+            await self._store.write(notify)
         except StoreUnavailableError as error:
             _log.warning("nothing can be leased now: %s", error)
 
-    def _snapshot(self) -> PreCommitHook | None:
-        """Return a hook that takes for those who wait now, those who came first first; it may run in any thread."""
+    def _snapshot(self, notified: Collection[str]) -> PreCommitHook | None:
+        """Return a hook that takes for those who wait now and are concerned; it may run in any thread."""
         if self._notifier.closing or not self._waiters:
             return None
-        queues, joined = tuple(map(tuple, self._waiters.values())), self._joined
+        lines, joined = self._waiters.snapshot(self._concerned(notified)), self._waiters.joined
 
         def serve(tx: Transaction, now: Instant) -> Callable[[], None]:
-            taken = [*itertools.chain.from_iterable(self._take_for(queue, tx, now) for queue in queues)]
+            taken = [*self._take_for(lines, tx, now)] if lines else []
             return lambda: self._served(taken, joined)
 
         return serve
 
+    def _concerned(self, notified: Collection[str]) -> frozenset[Target] | None:
+        """Return the targets that may have something to take; None: any may."""
+        told, looked_at = hinted(self._source.topic, notified), hinted(self._look_topic, notified)
+        return None if told is None or looked_at is None else told | looked_at
+
     def _take_for(
-        self, queue: Iterable[Waiter[R, L]], tx: Transaction, now: Instant
+        self, lines: Mapping[Target, Sequence[Waiter[R, L]]], tx: Transaction, now: Instant
     ) -> Iterator[tuple[Waiter[R, L], L]]:
-        """Take for one after the other until there is nothing to take."""
-        for waiter in queue:
-            if self._waits_elsewhere(tx, waiter):
-                continue
-            lease = self._source.take(tx, now, waiter.request)
-            if lease is None:
-                return
-            yield waiter, lease
+        """Take for one after the other in each line until there is nothing to take for it."""
+        served: set[Waiter[R, L]] = set()
+        for target in self._source.ready(tx, now, lines.keys()):
+            for waiter in lines[target]:
+                if waiter in served or self._waits_elsewhere(tx, waiter):
+                    continue
+                lease = self._source.take(tx, now, waiter.request)
+                if lease is None:
+                    break
+                served.add(waiter)
+                yield waiter, lease
 
     def _served(self, taken: list[tuple[Waiter[R, L], L]], joined: int) -> None:
-        """Deliver what was taken; look once more if somebody has joined since the snapshot."""
+        """Deliver what was taken; look once more for those who have joined since the snapshot."""
         if taken:
             self._deliver(taken)
-        if self._joined != joined:
-            self._wake.wake()
+        if self._waiters.joined != joined:
+            self._look_soon(self._waiters.joined_since(joined))
 
     def _deliver(self, taken: list[tuple[Waiter[R, L], L]]) -> None:
         for waiter, lease in taken:

@@ -1,6 +1,6 @@
-"""What a dispatcher hands out, seen from the dispatcher: who asks for it, and three operations of the database."""
+"""What a dispatcher hands out, seen from the dispatcher: who asks for it, and four operations of the database."""
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Protocol, TypeVar
 
 from common.target import Target
@@ -23,7 +23,7 @@ R_contra = TypeVar("R_contra", bound=Request, contravariant=True)
 
 
 class LeaseSource(Protocol[R_contra, L]):
-    """What a dispatcher hands out: three operations of the database, in whatever thread it runs them."""
+    """What a dispatcher hands out: four operations of the database, in whatever thread it runs them."""
 
     @property
     def topic(self) -> str:
@@ -36,6 +36,13 @@ class LeaseSource(Protocol[R_contra, L]):
 
     def open(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | Refusal | None:
         """Begin a wait; return what the worker already has, or the next, or None, or why it may not wait."""
+        ...
+
+    def ready(self, tx: Transaction, now: Instant, wanted: Collection[Target], /) -> Iterable[Target]:
+        """Return those of the wanted targets that may have something to take, the longest waiting first.
+
+        At the price of what is found, not of how many targets there are.
+        """
         ...
 
     def take(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | None:

@@ -1,14 +1,16 @@
 """What the dispatcher of orders hands out (docs/specification.md#taking-an-order)."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TypeAlias
 
+from common.target import Target
 from gateway.dispatch.dispatcher import Dispatcher
 from gateway.domain.instant import Instant
 from gateway.domain.leases import Lease, LeaseRequest
 from gateway.domain.models import Actor, Policy
 from gateway.domain.refusals import Refusal
 from gateway.orders.lease import open_lease, take_next, undo_lease
+from gateway.orders.ready import ready_targets
 from gateway.orders.topics import QUEUE
 from gateway.store.port import Transaction
 
@@ -31,6 +33,10 @@ class OrderLeaseSource:
     def open(self, tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | Refusal | None:
         """Begin a wait: heartbeat, the session's unacknowledged lease again, or the next order."""
         return open_lease(tx, now, self._policy, request, self._new_token())
+
+    def ready(self, tx: Transaction, now: Instant, wanted: Collection[Target]) -> Iterable[Target]:
+        """Return the targets whose oldest order can be leased now, the oldest order first."""
+        return ready_targets(tx, now, self._policy, wanted)
 
     def take(self, tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None:
         """Lease the next order."""

@@ -1,8 +1,15 @@
 """What the dispatcher of queries hands out (docs/two-queues.md#side-by-side)."""
 
+from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
-from gateway.account_queries.lease import give_back_query, open_query_lease, take_next_query
+from common.target import Target
+from gateway.account_queries.lease import (
+    give_back_query,
+    open_query_lease,
+    ready_query_targets,
+    take_next_query,
+)
 from gateway.account_queries.topics import QUERIES
 from gateway.dispatch.dispatcher import Dispatcher
 from gateway.domain.account_queries import QueryLease, QueryLeaseRequest, QueryPolicy
@@ -26,6 +33,10 @@ class QueryLeaseSource:
     def open(self, tx: Transaction, now: Instant, request: QueryLeaseRequest) -> QueryLease | None:
         """Begin a wait: a query of the session whose answer was lost, or the next query."""
         return open_query_lease(tx, now, self._policy, request)
+
+    def ready(self, tx: Transaction, now: Instant, wanted: Collection[Target]) -> Iterable[Target]:
+        """Return the targets that have queries in the queue."""
+        return ready_query_targets(tx, now, self._policy, wanted)
 
     def take(self, tx: Transaction, now: Instant, request: QueryLeaseRequest) -> QueryLease | None:
         """Lease the next query."""

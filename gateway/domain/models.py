@@ -8,6 +8,8 @@ from typing import Final
 from common.target import ONLY_ACCOUNT, Target
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
 
+_OF_AN_ACCOUNT: Final = "account:"
+
 
 class LeaseScope(StrEnum):
     """What one slot covers: everything, one site, or one account on it (docs/specification.md#slots)."""
@@ -59,7 +61,12 @@ class Policy:
             case LeaseScope.SITE:
                 return f"site:{target.site}"
             case LeaseScope.ACCOUNT:
-                return f"account:{target.site}:{target.account}"
+                return f"{_OF_AN_ACCOUNT}{target.site}:{target.account}"
+
+
+def is_of_an_account(slot: str) -> bool:
+    """Tell whether a slot is one account's, so that its end concerns nobody else."""
+    return slot.startswith(_OF_AN_ACCOUNT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from gateway.domain.models import Actor, AlertKind
 from gateway.domain.refusals import Reason, Refusal
 from gateway.orders.expire import expire_due
 from gateway.orders.history import record_general
-from gateway.orders.topics import QUEUE
+from gateway.orders.topics import notify_queue
 from gateway.store import alerts, pauses, tasks, workers
 from gateway.store.port import ReadTransaction, Transaction
 
@@ -22,7 +22,7 @@ def resume(tx: Transaction, now: Instant, site: str, reason: str, actor: Actor) 
     """Lift the pause of a site, or the one of all sites (""); pauses of single sites stay then."""
     if pauses.lift(tx, site):
         record_general(tx, now, "resume", actor, reason=reason, site=site)
-        tx.notify(QUEUE)
+        notify_queue(tx, None)
     return pauses.standing(tx)
 
 

@@ -2,8 +2,18 @@
 
 from typing import Final
 
+from common.target import Target
+from gateway.domain.hints import hint
+from gateway.store.port import Transaction
+
 QUEUE: Final = "queue"
 """Topic of everything that may let a waiting lease go on."""
+
+
+def notify_queue(tx: Transaction, target: Target | None) -> None:
+    """Wake those who wait for an order of this target; None: of any."""
+    tx.notify(QUEUE)
+    tx.notify(hint(QUEUE, target))
 
 
 def topic_of(task_id: str) -> str:

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, TypedDict, Unpack
 
+from common.target import Target
 from gateway.domain.instant import Instant
 from gateway.domain.json_writing import dump
-from gateway.domain.models import Actor, Submission, Task
+from gateway.domain.models import Actor, Submission, Task, is_of_an_account
 from gateway.domain.states import ACTIVE, OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, leads_to
 from gateway.orders import task_alerts
 from gateway.orders.callbacks import CALLED_BACK, call_back
 from gateway.orders.history import record
-from gateway.orders.topics import QUEUE
+from gateway.orders.topics import notify_queue
 from gateway.store import history, tasks
 from gateway.store.port import Transaction
 
@@ -79,7 +80,7 @@ def transition(
         call_back(tx, now, after)
     task_alerts.apply(tx, now, event, task, after, actor, details)
     if to is TaskStatus.QUEUED or (task.status in ACTIVE and to not in ACTIVE):
-        tx.notify(QUEUE)
+        notify_queue(tx, task.target if task.slot is None or is_of_an_account(task.slot) else None)
     return after
 
 
@@ -90,5 +91,5 @@ def file(tx: Transaction, now: Instant, submission: Submission, actor: Actor) ->
         return False
     account = {"account": submission.account} if submission.account else {}
     history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, first), details_json=dump(account))
-    tx.notify(QUEUE)
+    notify_queue(tx, Target(submission.site, submission.account))
     return True

@@ -123,7 +123,7 @@ class GatheringWriter(ABC):
         """Prepare what follows these topics, in the loop's thread."""
         due = {prepare: None for topic, prepare in self._pre_commit_hooks.items() if topic in notified}
         try:
-            return [hook for prepare in due if (hook := prepare()) is not None]
+            return [hook for prepare in due if (hook := prepare(frozenset(notified))) is not None]
         except Exception:  # noqa: BLE001 - a fault of those who wait must not stop the writer
             _log.exception("what follows a change could not be prepared")
             return []

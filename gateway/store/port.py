@@ -4,7 +4,7 @@ A use case is a plain synchronous function `(tx, now, ...) -> result`. It reads 
 SQL from gateway/store/sql, and knows no engine. A store runs it, durably, and answers after the commit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from gateway.domain.instant import Instant
@@ -74,8 +74,10 @@ PreCommitHook = Callable[[Transaction, Instant], Callable[[], None] | None]
 It may return what to call after the commit, which is called in the event loop's thread.
 """
 
-PrepareHook = Callable[[], PreCommitHook | None]
-"""Called in the event loop's thread when the operations of a transaction have run; None if nothing is to follow.
+PrepareHook = Callable[[Collection[str]], PreCommitHook | None]
+"""Called in the event loop's thread with the topics that the operations of a transaction have notified.
+
+None if nothing is to follow.
 
 It gives the hook an immutable snapshot of what it needs to know of the loop's state: the hook may run in any thread.
 """

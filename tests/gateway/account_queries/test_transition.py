@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from common.target import Target
 from gateway.account_queries import transition as module
 from gateway.account_queries.topics import QUERIES, topic_of_query
 from gateway.account_queries.transition import QueryTransitionError, transition
@@ -21,6 +22,7 @@ from gateway.domain.account_queries import (
     QueryStatus,
     QuerySubmission,
 )
+from gateway.domain.hints import hint
 from gateway.store import account_queries
 from gateway.store.port import RowCountError
 from tests.gateway.support import databases
@@ -78,7 +80,9 @@ def test_what_the_table_allows_happens_and_those_who_wait_are_told(
     assert after == found(book)
     assert (after.status, after.updated_at > query.updated_at) == (to, True)
     assert (after.completed_at is not None) == (to in QUERY_ENDED)
-    assert book.notified == {topic_of_query("q-1")} | ({QUERIES} if to is QueryStatus.QUEUED else set())
+    assert book.notified == {topic_of_query("q-1")} | (
+        {QUERIES, hint(QUERIES, Target("sandbox"))} if to is QueryStatus.QUEUED else set()
+    )
 
 
 def refuses_what_the_table_does_not_allow(book: Book, event: QueryEvent, before: QueryStatus, to: QueryStatus) -> None:

@@ -61,7 +61,7 @@ async def writing(core: Core) -> None:
 async def in_line(core: Core, request: LeaseRequest | None = None, wait: float = 30) -> Waiting:
     """Somebody who is known to stand in line."""
     waiting = Waiting(core, request or core.request(), wait)
-    while not any(waiter.request is request for queue in core.dispatcher._waiters.values() for waiter in queue):
+    while not any(waiter.request is request for waiter in core.dispatcher._waiters):
         if request is None and core.dispatcher._waiters:
             break
         await asyncio.sleep(0)
@@ -173,7 +173,7 @@ async def test_two_processes_or_two_sites_do_not_supersede_each_other(core: Core
         await in_line(core, core.request("w1", session="another-session-1")),
         await in_line(core, core.request("w1", sites=("rakuten",))),
     ]
-    assert len([waiter for queue in core.dispatcher._waiters.values() for waiter in queue]) == 3
+    assert len([*core.dispatcher._waiters]) == 3
     for one in waiting:
         await one.cancel()
 
@@ -265,8 +265,8 @@ async def test_an_order_filed_while_a_wait_is_being_opened_is_not_overlooked(
     looked = asyncio.Event()
     look = core.dispatcher._look
 
-    async def look_and_tell() -> None:
-        await look()
+    async def look_and_tell(targets: Any) -> None:
+        await look(targets)
         looked.set()
 
     core.dispatcher._look = look_and_tell  # type: ignore[method-assign]
@@ -346,16 +346,16 @@ async def test_who_joins_after_the_snapshot_does_not_wait_for_the_poll(
         joined.wait(20)
         return commit()
 
-    def snapshot_then_hold_the_commit() -> Any:
+    def snapshot_then_hold_the_commit(notified: Any) -> Any:
         core.store._writer._commit = commit_when_joined  # type: ignore[method-assign]
         core.store._writer._pre_commit_hooks["queue"] = snapshot
-        return snapshot()
+        return snapshot(notified)
 
     core.dispatcher._open = open_then_wait  # type: ignore[method-assign]
     await asyncio.wait_for(opened.wait(), 60)
     core.store._writer._pre_commit_hooks["queue"] = snapshot_then_hold_the_commit
     submitting = asyncio.create_task(core.submit())
-    while not any(Target("rakuten") in targets for targets in core.dispatcher._waiters):  # noqa: ASYNC110 - it gives no signal
+    while not any(Target("rakuten") in waiter.request.targets for waiter in core.dispatcher._waiters):  # noqa: ASYNC110 - it gives no signal
         await asyncio.sleep(0.001)
     core.store._writer._commit = commit  # type: ignore[method-assign]
     joined.set()

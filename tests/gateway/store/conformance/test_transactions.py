@@ -149,7 +149,7 @@ async def test_a_hook_commits_with_what_it_follows_and_its_callback_comes_after_
         both_seen_and_told(tx, now, "of-the-hook")
         return lambda: heard.append((committed(engine), threading.current_thread()))
 
-    engine.store.add_pre_commit_hook("w1", lambda: hook)
+    engine.store.add_pre_commit_hook("w1", lambda _notified: hook)
     with engine.held_commits() as begun:
         writing = asyncio.create_task(engine.store.write(both_seen_and_told, "w1"))
         await asyncio.wait_for(begun.wait(), 60)
@@ -164,17 +164,17 @@ async def test_a_hook_commits_with_what_it_follows_and_its_callback_comes_after_
 
 async def test_a_hook_is_prepared_in_the_loop_s_thread_and_may_have_nothing_to_do(engine: Engine) -> None:
     prepared: list[threading.Thread] = []
-    engine.store.add_pre_commit_hook("w1", lambda: prepared.append(threading.current_thread()))  # type: ignore[arg-type, func-returns-value]
+    engine.store.add_pre_commit_hook("w1", lambda _notified: prepared.append(threading.current_thread()))  # type: ignore[arg-type, func-returns-value]
     await engine.store.write(both_seen_and_told, "w1")
     assert prepared == [threading.current_thread()]
     assert committed(engine) == {"w1"}
 
 
 async def test_a_hook_that_raises_is_undone_alone_and_so_is_one_that_cannot_be_prepared(engine: Engine) -> None:
-    def unprepared() -> None:
+    def unprepared(_notified: object) -> None:
         raise LookupError("on purpose")
 
-    engine.store.add_pre_commit_hook("w1", lambda: raises)
+    engine.store.add_pre_commit_hook("w1", lambda _notified: raises)
     engine.store.add_pre_commit_hook("w2", unprepared)
     for worker_id in ("w1", "w2"):
         await engine.store.write(both_seen_and_told, worker_id)
