@@ -167,7 +167,7 @@ async def test_a_full_disk_is_unavailable_over_the_wire_and_what_waits_goes_on(
         raise failure
 
     with monkeypatch.context() as patch:
-        patch.setattr("gateway.store.sqlite.writer.GroupWriter.submit", full)
+        patch.setattr("gateway.store.gathering.GatheringWriter.submit", full)
         for call in (api.submit(), api.lease("w2")):
             refused = await refusal(call)
             assert (refused.status, refused.reason) == ("UNAVAILABLE", Reason.STORE_UNAVAILABLE)

@@ -155,6 +155,7 @@ async def _drain(stream: Any) -> None:
         pass
 
 
+@pytest.mark.sqlite
 async def test_every_acknowledged_submission_is_there_after_a_kill_in_the_middle_of_a_burst(tmp_path: Path) -> None:
     acknowledged: list[str] = []
     enough = asyncio.Event()

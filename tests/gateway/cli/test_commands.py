@@ -334,6 +334,7 @@ async def test_a_named_token_shows_in_the_history(tmp_path: Path, monkeypatch: p
         assert event["actor"] == "alice"
 
 
+@pytest.mark.sqlite
 async def test_backup_and_restore(api: GrpcApi, commands: Commands, gateway: RunningGateway, tmp_path: Path) -> None:
     await api.submit("po-1")
     made = (await commands.ok("backup", "--json")).json

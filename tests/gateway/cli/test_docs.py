@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import typer.main
 from typer.core import TyperGroup
 
@@ -66,6 +67,7 @@ def test_every_command_of_the_runbook_exists() -> None:
         assert first in known or f"{first} {second.split(' ')[0]}" in known, words
 
 
+@pytest.mark.sqlite
 async def test_the_commands_of_the_runbook_that_fit_any_time_work_as_printed(api: GrpcApi, commands: Commands) -> None:
     """Whatever only looks, pauses or backs up; the others are followed end to end."""
     await api.submit("po-1042")
