@@ -15,9 +15,10 @@ from bench.http_scenarios import HTTP_SCENARIOS
 from bench.query_scenarios import QUERY_SCENARIOS
 from bench.result import show
 from bench.scenarios import FULL, QUICK, SCENARIOS
+from bench.target_scenarios import TARGET_SCENARIOS
 from demo.programs import ProgramError, end_on_signals
 
-ALL = SCENARIOS | HTTP_SCENARIOS | QUERY_SCENARIOS
+ALL = SCENARIOS | HTTP_SCENARIOS | QUERY_SCENARIOS | TARGET_SCENARIOS
 BUSY = 0.5
 
 

@@ -21,6 +21,12 @@ TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task's ta
 SiteOption = Annotated[str, typer.Option("--site", help="Only of this site.")]
 
 
+AccountOption = Annotated[str, typer.Option("--account", help="Only of this account.")]
+ReadAccountOption = Annotated[
+    str, typer.Option("--account", help="The account on the site; without it the site's only account.")
+]
+
+
 def choice(flag: str, enum: Any, meaning: str) -> Any:
     """Return an option that takes one of an enum's words."""
     words = [name_of(enum, number) for number in enum.values() if number]

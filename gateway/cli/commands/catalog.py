@@ -7,9 +7,10 @@ from ordergateway.v1 import account_queries_pb2, catalog_pb2, orders_pb2
 
 from common.output import print_json
 from common.tables import print_fields, print_table
+from common.target import Target
 from gateway.cli.client import connected
 from gateway.cli.exit_codes import EPILOG
-from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption
+from gateway.cli.options import AccountOption, GatewayOption, JsonOption, LimitOption, ReadAccountOption, SiteOption
 from gateway.cli.output import as_json, list_as_json, when, word
 
 catalog = typer.Typer(help="Look at the order catalogue, and compare it with the tasks.", no_args_is_help=True)
@@ -24,10 +25,14 @@ def add_to(app: typer.Typer) -> None:
 
 @catalog.command("list")
 def list_orders(
-    site: SiteOption = "", limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: JsonOption = False
+    site: SiteOption = "",
+    account: AccountOption = "",
+    limit: LimitOption = 50,
+    gateway: GatewayOption = None,
+    as_json_: JsonOption = False,
 ) -> None:
     """List the account's orders as the site showed them, the latest seen first."""
-    request = catalog_pb2.ListCatalogOrdersRequest(site=site)
+    request = catalog_pb2.ListCatalogOrdersRequest(site=site, account=account)
     with connected(gateway) as client:
         found = client.pages(client.catalog.ListCatalogOrders, request, "orders", limit)
     if as_json_:
@@ -37,7 +42,7 @@ def list_orders(
         ("site", "order number", "shop", "ordered", "delivery", "order", "last seen"),
         (
             (
-                order.site,
+                str(Target(order.site, order.account)),
                 order.order_number,
                 order.shop_name,
                 when(order, "order_date"),
@@ -52,14 +57,19 @@ def list_orders(
 
 
 @catalog.command()
-def discover(site: ReadSiteOption = "", gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
+def discover(
+    site: ReadSiteOption = "",
+    account: ReadAccountOption = "",
+    gateway: GatewayOption = None,
+    as_json_: JsonOption = False,
+) -> None:
     """Have a worker read the site's order list into the catalogue now, instead of at the next interval.
 
     It files an account query for it, which `order-gateway queries show` shows; while one is under way, no second
     is filed.
     """
     with connected(gateway) as client:
-        done = client.call(client.catalog.Discover, catalog_pb2.DiscoverRequest(site=site))
+        done = client.call(client.catalog.Discover, catalog_pb2.DiscoverRequest(site=site, account=account))
     if as_json_:
         print_json(as_json(done))
         return
@@ -74,10 +84,14 @@ def discover(site: ReadSiteOption = "", gateway: GatewayOption = None, as_json_:
 
 @catalog.command()
 def discrepancies(
-    site: SiteOption = "", limit: LimitOption = 50, gateway: GatewayOption = None, as_json_: JsonOption = False
+    site: SiteOption = "",
+    account: AccountOption = "",
+    limit: LimitOption = 50,
+    gateway: GatewayOption = None,
+    as_json_: JsonOption = False,
 ) -> None:
     """List where tasks and the site's order list do not agree."""
-    request = catalog_pb2.ListDiscrepanciesRequest(site=site)
+    request = catalog_pb2.ListDiscrepanciesRequest(site=site, account=account)
     with connected(gateway) as client:
         found = client.pages(client.catalog.ListDiscrepancies, request, "discrepancies", limit)
     if as_json_:
@@ -88,7 +102,7 @@ def discrepancies(
         (
             (
                 word(catalog_pb2.DiscrepancyKind, item.kind),
-                item.site,
+                str(Target(item.site, item.account)),
                 item.order_number,
                 item.task_id,
                 when(item, "found_at"),

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from common.output import print_json
 from common.tables import print_fields
+from common.target import Target
 from gateway.cli.client import Client, connected
 from gateway.cli.options import GatewayOption, JsonOption
 from gateway.cli.output import as_json, name_of, span, word
@@ -55,10 +56,15 @@ def health(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
                 )
                 for worker in found.workers
             ),
-            *(("waits too long", f"{task.task_id}, {span(task.age)}") for task in found.stale_queued_tasks),
+            *(("waits too long", _waits(task)) for task in found.stale_queued_tasks),
             *(("paused", f"{pause.site or 'all sites'}: {pause.reason}") for pause in found.pauses),
         )
     )
+
+
+def _waits(task: operations_pb2.QueuedTask) -> str:
+    unserved = f", no worker serves {Target(task.site, task.account)}" if task.unserved else ""
+    return f"{task.task_id}, {span(task.age)}{unserved}"
 
 
 def _waiting_for_a_person(client: Client) -> Iterator[tuple[str, Text]]:

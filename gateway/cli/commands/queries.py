@@ -11,6 +11,7 @@ from ordergateway.v1 import account_queries_pb2, orders_pb2
 from common.exit_codes import CommandError, Exit
 from common.output import print_json, say
 from common.tables import print_fields, print_table
+from common.target import Target
 from gateway.cli.client import Client, connected
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, choice
@@ -57,7 +58,7 @@ def list_queries(
         (
             (
                 query.query_id,
-                query.site,
+                str(Target(query.site, query.account)),
                 word(account_queries_pb2.QueryKind, query.kind),
                 word(account_queries_pb2.QueryStatus, query.status),
                 str(query.attempts),
@@ -89,6 +90,9 @@ def submit(  # noqa: PLR0913, PLR0917 - each is an option of the command
         int | None, typer.Option("--max-pages", min=1, max=20, help="order_list: read at most so many pages.")
     ] = None,
     site: Annotated[str, typer.Option("--site", help="The site; without it the task's, else rakuten.")] = "",
+    account: Annotated[
+        str, typer.Option("--account", help="The account; without it the task's, else the site's only account.")
+    ] = "",
     wait: Annotated[
         float, typer.Option("--wait", min=0, help="Seconds to wait for the result; 0: file the query and go.")
     ] = 60,
@@ -104,12 +108,14 @@ def submit(  # noqa: PLR0913, PLR0917 - each is an option of the command
         if task:
             found_task = client.call(client.orders.GetOrder, orders_pb2.GetOrderRequest(task_id=task)).task
             site = site or found_task.site
+            account = account or found_task.account
             if kind is Kind.ORDER_DETAIL:
                 order_number = order_number or _number_of(found_task)
             else:
                 since = since or found_task.created_at.ToJsonString()
         request = account_queries_pb2.SubmitQueryRequest(
             site=site,
+            account=account,
             kind=number_of(account_queries_pb2.QueryKind, kind),
             params_json=json.dumps(_params(kind, order_number, since, max_pages)),
         )

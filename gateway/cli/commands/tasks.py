@@ -9,10 +9,11 @@ from rich.text import Text
 
 from common.output import print_json, print_json_line, print_line
 from common.tables import print_fields, print_table
+from common.target import Target
 from gateway.cli.client import Client, connected
 from gateway.cli.commands.events import event_rows
 from gateway.cli.exit_codes import EPILOG
-from gateway.cli.options import GatewayOption, JsonOption, LimitOption, SiteOption, TaskArgument, choice
+from gateway.cli.options import AccountOption, GatewayOption, JsonOption, LimitOption, SiteOption, TaskArgument, choice
 from gateway.cli.output import as_json, list_as_json, name_of, number_of, when, word
 
 tasks = typer.Typer(help="Look at tasks.", no_args_is_help=True)
@@ -29,12 +30,13 @@ def add_to(app: typer.Typer) -> None:
 def list_tasks(
     status: StatusOption = None,
     site: SiteOption = "",
+    account: AccountOption = "",
     limit: LimitOption = 50,
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,
 ) -> None:
     """List tasks, the newest first."""
-    request = orders_pb2.ListOrdersRequest(site=site, status=number_of(orders_pb2.TaskStatus, status))
+    request = orders_pb2.ListOrdersRequest(site=site, account=account, status=number_of(orders_pb2.TaskStatus, status))
     with connected(gateway) as client:
         found = client.pages(client.orders.ListOrders, request, "tasks", limit)
     if as_json_:
@@ -45,7 +47,7 @@ def list_tasks(
         (
             (
                 task.task_id,
-                task.site,
+                str(Target(task.site, task.account)),
                 word(orders_pb2.TaskStatus, task.status),
                 word(orders_pb2.OrderState, task.latest_state),
                 word(orders_pb2.Placement, task.placement),
@@ -90,6 +92,8 @@ def task_fields(task: orders_pb2.Task) -> Iterator[tuple[str, str | Text]]:
     """Yield what a person wants to know of a task."""
     yield "task", task.task_id
     yield "site", task.site
+    if task.account:
+        yield "account", task.account
     yield "status", word(orders_pb2.TaskStatus, task.status)
     yield "order", word(orders_pb2.OrderState, task.latest_state)
     yield "placement", word(orders_pb2.Placement, task.placement)

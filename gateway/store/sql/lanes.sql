@@ -10,4 +10,4 @@ ORDER BY head_row LIMIT :count;
 SELECT queued FROM query_lanes WHERE site = :site AND account = :account;
 
 -- name: query_lanes_ready
-SELECT site, account FROM query_lanes WHERE queued > 0 ORDER BY site, account;
+SELECT site, account FROM query_lanes WHERE queued > 0;

@@ -85,6 +85,10 @@ OF_LEASES = [
         Lie(f"ack {time}", "LeaseOrders", with_fields(acknowledge_within=time), "acknowledge_within: ")
         for time in _NO_TIMES
     ),
+    *(
+        Lie(f"account {account!r}", "LeaseOrders", with_fields(account=account), "account: .* was not asked for")
+        for account in ("another", "../x", "x" * 65)
+    ),
     Lie("state", "LeaseOrders", with_fields(known_state=77), "known_state: 77 is a state that this version"),
     Lie("numbers", "LeaseOrders", with_fields(other_site_order_ids=["1"] * 1001), "other_site_order_ids: "),
     Lie("empty number", "LeaseOrders", with_fields(other_site_order_ids=[""]), "other_site_order_ids: "),
@@ -103,12 +107,14 @@ OF_CALLS = [
     Lie("garbage", "ReportOrder", garbage, "no message of the contract"),
     Lie("another task", "ReclaimOrder", with_fields(task_id="po-2"), "task_id: is 'po-2', asked was about 'po-1'"),
     Lie("no lease", "ReclaimOrder", lambda answer: [type(answer)()], "task_id: '' is no key"),
+    Lie("another account", "ReclaimOrder", with_fields(account="a"), "account: 'a' was not asked for"),
     Lie("count", "ReclaimOrder", with_fields(lease_count=0), "lease_count: is 0"),
     Lie("garbage", "ReclaimOrder", garbage, "no message of the contract"),
 ]
 OF_QUERIES = [
     *(Lie(f"query_id {key!r}", "LeaseQueries", with_fields(query_id=key), "query_id: .* is no key") for key in _KEYS),
     *(Lie(f"site {site!r}", "LeaseQueries", with_fields(site=site), "site: ") for site in _SITES),
+    Lie("another account", "LeaseQueries", with_fields(account="a"), "account: 'a' was not asked for"),
     *(Lie(f"attempt {count}", "LeaseQueries", with_fields(attempt=count), "attempt: is ") for count in _COUNTS),
     *(Lie(f"ttl {ttl}", "LeaseQueries", with_fields(lease_ttl=ttl), "lease_ttl: ") for ttl in _NO_TIMES),
     Lie("garbage", "LeaseQueries", garbage, "no message of the contract"),

@@ -87,7 +87,7 @@ CREATE TABLE query_lanes (
     PRIMARY KEY (site, account)
 );
 
-CREATE INDEX query_lanes_ready ON query_lanes (site, account) WHERE queued > 0;
+CREATE INDEX query_lanes_ready ON query_lanes (queued) WHERE queued > 0;
 
 CREATE FUNCTION join_a_query_lane() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -74,7 +74,7 @@ CREATE TABLE query_lanes (
     PRIMARY KEY (site, account)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX query_lanes_ready ON query_lanes (site, account) WHERE queued > 0;
+CREATE INDEX query_lanes_ready ON query_lanes (queued) WHERE queued > 0;
 
 CREATE TRIGGER account_queries_join_a_lane AFTER INSERT ON account_queries
 BEGIN

@@ -36,3 +36,35 @@ def test_a_query_searches(database: sqlite3.Connection, name: str) -> None:
     parameters = dict.fromkeys(re.findall(r":(\w+)", sql))
     plan = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
     assert [step for step in plan if GROWING.match(step)] == [] or name in WHOLE_BY_NATURE, plan
+
+
+BY_INDEX = {
+    "task_oldest_queued": "SEARCH tasks USING INDEX tasks_queued_of_target (site=? AND account=?)",
+    "tasks_lapsed": "SEARCH tasks USING INDEX tasks_by_lease_deadline (lease_deadline_us>? AND lease_deadline_us<?)",
+    "task_any_active_on_site": "SEARCH tasks USING INDEX tasks_active_of_target (site=?)",
+    "task_any_active_of_target": "SEARCH tasks USING INDEX tasks_active_of_target (site=? AND account=?)",
+    "lanes_ready": "SEARCH lanes USING INDEX lanes_ready (site=? AND head_row>?)",
+    "query_lanes_ready": "SEARCH query_lanes USING COVERING INDEX query_lanes_ready (queued>?)",
+    "query_oldest_queued": "SEARCH account_queries USING INDEX account_queries_queued_of_target (site=? AND account=?)",
+    "tasks_newest_by_account": "SEARCH tasks USING INDEX tasks_by_account (account=? AND row<?)",
+    "tasks_newest_by_status_and_account": "SEARCH tasks USING INDEX tasks_by_status_and_account"
+    " (status=? AND account=? AND row<?)",
+    "catalog_latest_by_account": "SEARCH catalog_orders USING INDEX catalog_orders_by_account (account=? AND seen<?)",
+    "catalog_targets_due": "SEARCH catalog_targets USING COVERING INDEX catalog_targets_by_round"
+    " (site=? AND filed_us<?)",
+}
+"""What each lease asks, and the lists and sweeps of targets: one step, by the index made for it."""
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_what_a_lease_asks_is_found_by_its_index_with_statistics_and_without(
+    database: sqlite3.Connection, analyzed: bool
+) -> None:
+    if analyzed:
+        database.execute("ANALYZE")
+    plans = {}
+    for name in BY_INDEX:
+        sql = statements()[name]
+        parameters = dict.fromkeys(re.findall(r":(\w+)", sql))
+        plans[name] = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    assert {name: plan for name, plan in plans.items() if plan != [BY_INDEX[name]]} == {}
