@@ -28,7 +28,7 @@ from gateway.dispatch.lease_source import LeaseSource, Request
 from gateway.dispatch.lines import Lines
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, Heartbeat, shutting_down
-from gateway.dispatch.streams import Streams
+from gateway.dispatch.streams import PlaceOfWaiters, Streams
 from gateway.dispatch.waiter import Handover, Waiter
 from gateway.domain.hints import hint, hinted
 from gateway.domain.instant import Instant
@@ -59,7 +59,7 @@ class Dispatcher(Generic[R, L]):
         streams: Streams | None = None,
     ) -> None:
         """`streams` None: a process comes to no other gateway."""
-        self._streams = streams
+        self._places = PlaceOfWaiters(streams)
         self._store = store
         self._notifier = notifier
         self._source = source
@@ -199,13 +199,11 @@ class Dispatcher(Generic[R, L]):
 
     async def _open(self, waiter: Waiter[R, L]) -> L | None:
         """Begin the wait, or raise why not. If the caller is cancelled meanwhile, what was leased is released."""
-        request, process = waiter.request, self._process_text(waiter.request)
-        streams = self._streams
-        waiter.stream_id = "" if streams is None else streams.new_id()
+        request, process = waiter.request, self._source.process_of(waiter.request)
+        waiter.stream_id = self._places.new_id()
 
         def open_stream(tx: Transaction, now: Instant) -> L | Refusal | None:
-            if streams is not None and process:
-                streams.opened(tx, now, process, waiter.stream_id)
+            self._places.opened(tx, now, process, waiter)
             return self._source.open(tx, now, request)
 
         opening = asyncio.ensure_future(self._store.write(open_stream))
@@ -217,16 +215,6 @@ class Dispatcher(Generic[R, L]):
         if isinstance(opened, Refusal):
             raise RefusedError(opened)
         return opened
-
-    def _process_text(self, request: R) -> str:
-        """Name the process that waits, and for what, as the database keeps it; empty where it may wait in several."""
-        process = self._source.process_of(request)
-        return "" if process is None else repr((process, sorted(map(str, request.targets))))
-
-    def _waits_elsewhere(self, tx: Transaction, waiter: Waiter[R, L]) -> bool:
-        """Tell whether the waiter's process has opened another stream since, at another gateway."""
-        process = "" if self._streams is None else self._process_text(waiter.request)
-        return bool(self._streams and process and not self._streams.is_latest(tx, process, waiter.stream_id))
 
     def _look_soon(self, targets: Iterable[Target]) -> None:
         """Look at what these targets have, as nobody did for those who have joined meanwhile."""
@@ -270,7 +258,7 @@ class Dispatcher(Generic[R, L]):
         served: set[Waiter[R, L]] = set()
         for target in self._source.ready(tx, now, lines.keys()):
             for waiter in lines[target]:
-                if waiter in served or self._waits_elsewhere(tx, waiter):
+                if waiter in served or self._places.is_elsewhere(tx, self._source.process_of(waiter.request), waiter):
                     continue
                 lease = self._source.take(tx, now, waiter.request)
                 if lease is None:
