@@ -15,18 +15,21 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from common.target import Target
 from gateway.domain.account_queries import QueryStatus
 from gateway.domain.callbacks import CallbackStatus
 from gateway.domain.health import Health, ProblemKind
 from gateway.domain.instant import MICROSECONDS, Instant
 from gateway.domain.models import AlertKind
 from gateway.domain.states import TaskStatus
-from gateway.store import counts, history, pauses, tasks
+from gateway.store import counts, history, lanes, pauses, tasks
 from gateway.store import workers as worker_rows
 from gateway.store.port import ReadTransaction, Store
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 MAX_WORKERS: Final = 100
+MAX_TARGETS: Final = 50
+"""Targets with a figure of their own: with every account as a label a page would grow with the installation."""
 MAX_EVENTS_A_COLLECTION: Final = 200_000
 FRESH_SECONDS: Final = 1.0
 """However often it is asked, the database is read once in this time."""
@@ -39,6 +42,8 @@ class _Snapshot:
     callbacks: dict[str, int]
     alerts: dict[str, int]
     queue_age: float
+    target_ages: dict[Target, float]
+    targets: dict[str, int]
     workers: dict[str, float]
     pauses: int
     last_event: int
@@ -68,6 +73,16 @@ class Metrics:
         self._queue_age = Gauge(
             "ordergateway_queue_oldest_seconds", "How long the oldest queued task has waited.", registry=registry
         )
+        self._target_age = Gauge(
+            "ordergateway_target_oldest_seconds",
+            "How long a target's oldest queued task has waited; the targets whose tasks came first.",
+            ["site", "account"],
+            registry=registry,
+        )
+        self._targets = Gauge(
+            "ordergateway_targets", "Targets: known, with queued tasks, with a task in execution.", ["what"],
+            registry=registry,
+        )  # fmt: skip
         self._worker_silence = Gauge(
             "ordergateway_worker_silent_seconds", "Since a worker was last heard of.", ["worker_id"], registry=registry
         )
@@ -142,6 +157,11 @@ class Metrics:
             callbacks=counts.callbacks_by_status(tx),
             alerts=counts.standing_alerts_by_kind(tx),
             queue_age=waiting_us / MICROSECONDS,
+            target_ages={
+                target: (now.elapsed_us - queued_us) / MICROSECONDS
+                for target, queued_us in lanes.longest_waiting(tx, MAX_TARGETS)
+            },
+            targets=lanes.counts(tx),
             workers={
                 worker.worker_id: max(0, now.elapsed_us - worker.last_seen_us) / MICROSECONDS
                 for worker in worker_rows.most_recent(tx, MAX_WORKERS)
@@ -162,6 +182,11 @@ class Metrics:
         for kind in AlertKind:
             self._alerts.labels(kind.value).set(snapshot.alerts.get(kind, 0))
         self._queue_age.set(snapshot.queue_age)
+        self._target_age.clear()
+        for target, age in snapshot.target_ages.items():
+            self._target_age.labels(*target).set(age)
+        for what, number in snapshot.targets.items():
+            self._targets.labels(what).set(number)
         self._worker_silence.clear()
         for worker_id, silence in snapshot.workers.items():
             self._worker_silence.labels(worker_id).set(silence)

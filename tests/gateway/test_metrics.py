@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.domain.states import OrderState
-from gateway.metrics import Metrics
+from gateway.metrics import MAX_TARGETS, Metrics
 from tests.gateway.callbacks.receiver import Receiver, receiving
 from tests.gateway.support.grpc_api import RefusedCallError, heartbeat_of
 from tests.gateway.support.in_process import RunningGateway, running_gateway
@@ -61,6 +61,8 @@ async def test_how_things_stand_and_what_has_happened(gateway: RunningGateway) -
     assert figures["ordergateway_tasks", "queued"] == 1
     assert figures["ordergateway_tasks", "leased"] == 1
     assert figures["ordergateway_queue_oldest_seconds",] == 20
+    assert figures["ordergateway_target_oldest_seconds", "", "rakuten"] == 20
+    assert figures["ordergateway_targets", "queued"] == figures["ordergateway_targets", "active"] == 1
     assert figures["ordergateway_worker_silent_seconds", "w1"] == 20
     assert figures["ordergateway_worker_silent_seconds", "w2"] == 0
     assert figures["ordergateway_events_total", "submit"] == 2
@@ -83,6 +85,18 @@ async def test_how_things_stand_and_what_has_happened(gateway: RunningGateway) -
     assert figures["ordergateway_alerts_standing", "task_stale"] == 1
     gateway.pause("rakuten")
     assert (await scraped(gateway))["ordergateway_pauses",] == 1
+
+
+async def test_a_page_has_the_targets_that_wait_longest_and_no_more(gateway: RunningGateway) -> None:
+    for number in range(MAX_TARGETS + 5):
+        await gateway.api.submit(f"po-{number}", account=f"a{number}")
+    shown = {key[1] for key in await scraped(gateway) if key[0] == "ordergateway_target_oldest_seconds"}
+    assert shown == {f"a{number}" for number in range(MAX_TARGETS)}
+    await gateway.api.cancel("po-0")
+    figures = await scraped(gateway)
+    assert ("ordergateway_target_oldest_seconds", "a0", "rakuten") not in figures
+    assert ("ordergateway_target_oldest_seconds", f"a{MAX_TARGETS}", "rakuten") in figures
+    assert figures["ordergateway_targets", "known"] == MAX_TARGETS + 5
 
 
 async def test_callbacks_are_counted(gateway: RunningGateway) -> None:

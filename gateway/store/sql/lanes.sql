@@ -11,3 +11,10 @@ SELECT queued FROM query_lanes WHERE site = :site AND account = :account;
 
 -- name: query_lanes_ready
 SELECT site, account FROM query_lanes WHERE queued > 0;
+
+-- name: lanes_longest_waiting
+SELECT lanes.site, lanes.account, tasks.queued_us FROM lanes JOIN tasks ON tasks.row = lanes.head_row
+WHERE lanes.head_row IS NOT NULL ORDER BY lanes.head_row LIMIT :count;
+
+-- name: lanes_count
+SELECT count(*) AS known, count(head_row) AS queued, count(active_row) AS active FROM lanes;

@@ -396,3 +396,35 @@ def test_a_round_in_flight_is_answered_and_not_doubled(shop: Shop, book: Book) -
     assert json.loads(lease.params_json) == {"since": since, "max_pages": MAX_PAGES}
     shop.bring(lease, order_list())
     assert shop.discover().created is True
+
+
+def test_each_known_target_has_rounds_of_its_own_and_orders_of_its_own(book: Book) -> None:
+    shop = Shop(book, replace(POLICY, sites=("sandbox",)))
+    book.submit("po-1", "sandbox", account="a")
+    book.open(book.request("w9", sites=("sandbox",), accounts=("b",)))
+    assert POLICY.interval is not None
+    assert [book.run(shop.rounds.file_due) for _ in range(2)] == [2, 0]
+    rows = book.rows("SELECT account FROM account_queries ORDER BY account")
+    assert rows == [{"account": "a"}, {"account": "b"}]
+
+    def look(account: str, *numbers: str) -> None:
+        request = QueryLeaseRequest("w1", None, ("sandbox",), accounts=(account,))
+        lease = book.run(take_next_query, QUERY_POLICY, request)
+        assert lease is not None
+        shop.bring(lease, order_list(*numbers))
+
+    lease = book.take("po-1", request=book.request(sites=("sandbox",), accounts=("a",)))
+    book.report(lease, OrderState.PAID, site_order_id="A-1", terminal=True)
+    look("b", "A-1", "B-1")
+    found = book.run(list_discrepancies, None, CatalogFilter(account="b"), None, 10).items
+    # A number that another account's task told is none of this account's.
+    assert {(item.kind.value, item.account, item.order_number) for item in found} == {
+        ("unknown_to_tasks", "b", "A-1"),
+        ("unknown_to_tasks", "b", "B-1"),
+    }
+    look("a", "A-1")
+    assert book.run(list_discrepancies, None, CatalogFilter(account="a"), None, 10).items == ()
+    listed = book.run(list_catalog, CatalogFilter(account="a"), None, 10).items
+    assert [(order.account, order.order_number) for order in listed] == [("a", "A-1")]
+    again = book.run(shop.rounds.discover, Target("sandbox", "c"))
+    assert (again.created, book.run(shop.rounds.discover, Target("sandbox", "c")).created) == (True, False)
