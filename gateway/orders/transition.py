@@ -89,7 +89,7 @@ def file(tx: Transaction, now: Instant, submission: Submission, actor: Actor) ->
     (first,) = TRANSITIONS[Event.SUBMIT, None]
     if not tasks.add(tx, now, submission):
         return False
-    account = {"account": submission.account} if submission.account else {}
-    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, first), details_json=dump(account))
+    details = dump({"account": submission.account}) if submission.account else "{}"
+    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, first), details_json=details)
     notify_queue(tx, Target(submission.site, submission.account))
     return True

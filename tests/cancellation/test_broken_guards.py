@@ -72,11 +72,8 @@ def _counting_without_an_end(self: Any) -> Iterator[None]:
     self._call_ended.set()
 
 
-@contextmanager
-def _place_without_an_end(self: Any) -> Iterator[None]:
-    self._taken += 1
-    yield
-    self._taken -= 1
+def _stay_where_it_is(self: Any, error: Any, *_: Any) -> None:
+    self._taken -= error is None
 
 
 HELD, NOBODY = "held after", "leased to nobody"
@@ -94,7 +91,7 @@ BROKEN: dict[str, tuple[str, str, Any, str, Any]] = {
     "a subscription that stays": ("WatchOrder", HELD, Notifier, "_remove", lambda *_: None),
     "a place among the waiters that stays taken": ("WatchQuery", HELD, Admission, "waiting", _waiting_without_an_end),
     "a call that is counted for ever": ("WatchOrder", HELD, GrpcHandlers, "_counted", _counting_without_an_end),
-    "a place among the unread that stays taken": ("WatchOrder", HELD, Places, "place", _place_without_an_end),
+    "a place among the unread that stays taken": ("WatchOrder", HELD, Places, "__exit__", _stay_where_it_is),
 }  # fmt: skip
 """What is broken: the call that finds it out, what is found, and what takes the guard's place."""
 

@@ -4,8 +4,8 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Final
 
@@ -24,6 +24,8 @@ _WORKERS: Final = frozenset({Role.WORKER})
 
 _LISTS: Final = "List"
 """How the names of the methods begin that answer a page of a list."""
+
+_NO_TURN: Final = nullcontext()
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
@@ -93,17 +95,12 @@ class Admission:
         of_workers, lists = roles == _WORKERS, method.startswith(_LISTS)
         return Call(identity, self._current_trace() or told, of_workers=of_workers, lists=lists)
 
-    @asynccontextmanager
-    async def turn(self, call: Call) -> AsyncIterator[None]:
-        """Wait for the turn of a call that answers a list, and hold it; others go on at once.
+    def turn(self, call: Call) -> AbstractAsyncContextManager[None]:
+        """Return a context that waits for the turn of a call that answers a list, and holds it; others go on at once.
 
         Raises RefusedError TOO_MANY if it does not come.
         """
-        if not call.lists:
-            yield
-            return
-        async with self._pages.place(call.identity.name):
-            yield
+        return self._pages.place(call.identity.name) if call.lists else _NO_TURN
 
     @contextmanager
     def waiting(self, call: Call) -> Iterator[None]:

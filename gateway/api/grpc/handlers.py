@@ -24,7 +24,7 @@ from gateway.api.auth.authenticator import sole_authorization
 from gateway.api.call import Call, Method
 from gateway.api.errors import ERRORS, detail_of, refusal_of
 from gateway.api.grpc.health import Health
-from gateway.api.grpc.incoming import Context, Intake, Places
+from gateway.api.grpc.incoming import Context, Intake, Place, Places
 from gateway.api.grpc.outgoing import Answer, Outgoing
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 from gateway.request_id import HEADER, begin_request
@@ -89,7 +89,8 @@ class GrpcHandlers:
                 try:
                     call = self._admit(method.path, context)
                     answer = self._answer(call, context)
-                    async with self._request(method, call, context) as request:
+                    with self._intake.place(call.identity.name) as place:
+                        request = await self._request(method, call, context, place)
                         if method.name.startswith(_READS):
                             await answer.reserve(page=call.lists)
                         async with self._admission.turn(call):
@@ -107,7 +108,8 @@ class GrpcHandlers:
                 try:
                     call = self._admit(method.path, context)
                     answer = self._answer(call, context)
-                    async with self._request(method, call, context) as request:
+                    with self._intake.place(call.identity.name) as place:
+                        request = await self._request(method, call, context, place)
                         held.enter_context(self._streaming(call))
                     await answer.reserve(page=False)
                     async with contextlib.aclosing(method.serve(request, call)) as messages:
@@ -136,7 +138,7 @@ class GrpcHandlers:
 
             try:
                 call = self._admit(path, context)
-                with self._reflecting[call.identity.name].place():
+                with self._reflecting[call.identity.name]:
                     answer = self._answer(call, context)
                     async for message in servicer.ServerReflectionInfo(asked(), context):
                         boxed = [_encode(message)]
@@ -172,14 +174,10 @@ class GrpcHandlers:
             "Watch": grpc.stream_stream_rpc_method_handler(watch, None, None),
         }
 
-    @contextlib.asynccontextmanager
-    async def _request(self, method: Method, call: Call, context: Context) -> AsyncIterator[Message]:
-        owner = call.identity.name
-        with contextlib.ExitStack() as sending:
-            sending.enter_context(self._unread[owner].place())
-            async with self._intake.request(context, owner) as data:
-                sending.close()
-                yield method.decode(data)
+    async def _request(self, method: Method, call: Call, context: Context, place: Place) -> Message:
+        with self._unread[call.identity.name]:
+            data = await place.request(context)
+        return method.decode(data)
 
     def _answer(self, call: Call, context: Context) -> Answer:
         # Workers' methods are few at a time, and an order must not wait for those who only look.

@@ -10,10 +10,9 @@ way is how many calls are read at once.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import grpc
 
@@ -39,7 +38,10 @@ PATIENCE_SECONDS: Final = 1.0
 
 
 class Places:
-    """Bounds how many calls do something at once. Who finds no place is refused and not kept waiting."""
+    """Bounds how many calls do something at once; a context holds a place. Who finds none is refused, not kept waiting.
+
+    A class and not a generator, as everything here that each call goes through: that costs a fifth of the time.
+    """
 
     def __init__(self, most: int, doing: str) -> None:
         """`doing` completes the sentence "256 calls are …"."""
@@ -47,17 +49,16 @@ class Places:
         self._doing = doing
         self._taken = 0
 
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place. Raises RefusedError TOO_MANY if all are taken."""
+    def __enter__(self) -> None:
+        """Take a place. Raises RefusedError TOO_MANY if all are taken."""
         if self._taken >= self._most:
             why = f"{self._most:,} calls are {self._doing}, which is the limit; come back later"
             raise too_many(why)
         self._taken += 1
-        try:
-            yield
-        finally:
-            self._taken -= 1
+
+    def __exit__(self, *_error: object) -> None:
+        """Give it back."""
+        self._taken -= 1
 
 
 def too_many(why: str) -> RefusedError:
@@ -103,35 +104,29 @@ class Intake:
         self._of_one: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(of_one))
         self._reading: dict[_Reading, None] = {}
 
-    @asynccontextmanager
-    async def request(self, context: Context, owner: str) -> AsyncIterator[bytes]:
-        """Read a call's one request. A large one keeps its place until the end, as it is still held.
-
-        Raises RefusedError INVALID_FIELD if it does not come, TOO_MANY if it is broken off.
-        """
-        async with AsyncExitStack() as held:
-            data = await self._read(context, owner, held)
-            if data is None:
-                raise invalid("request", "the call ended without one")
-            if len(data) <= LARGE_BYTES:
-                await held.aclose()
-            yield data
+    def place(self, owner: str) -> "Place":
+        """Return a context in which an owner's requests are read; its place is given back at its end at the latest."""
+        return Place(self, owner)
 
     async def requests(self, context: Context, owner: str) -> AsyncIterator[bytes]:
         """Yield the bytes of each request until the client sends no more. Raises RefusedError."""
         while True:
-            async with AsyncExitStack() as held:
-                data = await self._read(context, owner, held)
+            with self.place(owner) as place:
+                data = await place.read(context)
             if data is None:
                 return
             yield data
 
-    async def _read(self, context: Context, owner: str, held: AsyncExitStack) -> bytes | None:
+    async def enter(self, owner: str, gates: list[asyncio.Semaphore]) -> None:
+        """Wait for a place, and add to `gates` what has to be released."""
         for gate, whose in ((self._of_one[owner], owner), (self._all, None)):
             if gate.locked():
                 self._hurry_the_oldest(whose)
             await gate.acquire()
-            held.callback(gate.release)
+            gates.append(gate)
+
+    async def read(self, context: Context, owner: str) -> bytes | None:
+        """Read for somebody who has a place. Raises RefusedError INVALID_FIELD or TOO_MANY."""
         reading = _Reading(owner)
         self._reading[reading] = None
         try:
@@ -144,6 +139,46 @@ class Intake:
             if not reading.broken_off and owner in (None, reading.owner):
                 reading.hurry(PATIENCE_SECONDS)
                 return
+
+
+class Place:
+    """A place among those whose requests are read."""
+
+    __slots__ = ("_gates", "_intake", "_owner")
+
+    def __init__(self, intake: Intake, owner: str) -> None:
+        self._intake = intake
+        self._owner = owner
+        self._gates: list[asyncio.Semaphore] = []
+
+    def __enter__(self) -> Self:
+        """Begin; the place itself is taken by what is read."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Give the place back."""
+        self._release()
+
+    async def request(self, context: Context) -> bytes:
+        """Read a call's one request. A large one keeps its place until the end, as it is still held.
+
+        Raises RefusedError INVALID_FIELD if it does not come, TOO_MANY if it is broken off.
+        """
+        data = await self.read(context)
+        if data is None:
+            raise invalid("request", "the call ended without one")
+        if len(data) <= LARGE_BYTES:
+            self._release()
+        return data
+
+    async def read(self, context: Context) -> bytes | None:
+        """Read a request; None where the client sends no more. Raises RefusedError."""
+        await self._intake.enter(self._owner, self._gates)
+        return await self._intake.read(context, self._owner)
+
+    def _release(self) -> None:
+        while self._gates:
+            self._gates.pop().release()
 
 
 class StrangersIntake:

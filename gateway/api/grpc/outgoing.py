@@ -113,7 +113,6 @@ class _Growth:
         # What only its connection must have room for counts for others when it is made.
         self.shared = 0 if alone and not held else size
         self.more_shared = min(self.shared, PAGE_BYTES) - answer.shared
-        self.has_room: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
 
 class Outgoing:
@@ -121,7 +120,7 @@ class Outgoing:
 
     def __init__(self) -> None:
         self._untaken: dict[Answer, None] = {}
-        self._waiting: dict[tuple[str, bool], dict[_Growth, None]] = {}
+        self._waiting: dict[tuple[str, bool], dict[_Growth, asyncio.Future[bool]]] = {}
         self._held: Counter[str] = Counter()
         self._made: Counter[str] = Counter()
         self._bytes = 0
@@ -159,14 +158,15 @@ class Outgoing:
 
     async def wait(self, growth: _Growth) -> None:
         """Wait for room, which is then counted. Raises RefusedError TOO_MANY."""
-        self._waiting.setdefault(growth.queue, {})[growth] = None
+        turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(growth.queue, {})[growth] = turn
         _add(self._held, growth.answer.peer, growth.held)
         _add(self._made, growth.answer.owner, growth.held)
         if self._held.total() > MAX_WAITING_BYTES:
             self._refuse_one()
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                has_room = await growth.has_room
+                has_room = await turn
         except TimeoutError:
             has_room = False
         finally:
@@ -212,10 +212,10 @@ class Outgoing:
 
     def _give_turns(self) -> None:
         while (growth := self._next()) is not None:
-            self._wait_no_more(growth)
-            if not growth.has_room.done():
+            turn = self._wait_no_more(growth)
+            if turn is not None and not turn.done():
                 self.count(growth.answer, growth.size, growth.shared)
-                growth.has_room.set_result(True)
+                turn.set_result(True)
 
     def _next(self) -> _Growth | None:
         """Return whose turn it is: of each token the first whose own connection has room, or none until it fits."""
@@ -225,21 +225,22 @@ class Outgoing:
         of_each = {first.answer.owner: first for first in reversed(firsts) if not first.alone}
         return next(filter(self.fits, (*(first for first in firsts if first.alone), *of_each.values())), None)
 
-    def _wait_no_more(self, growth: _Growth) -> None:
+    def _wait_no_more(self, growth: _Growth) -> asyncio.Future[bool] | None:
         queue = self._waiting.get(growth.queue, {})
-        if growth in queue:
-            del queue[growth]
+        turn = queue.pop(growth, None)
+        if turn is not None:
             _add(self._held, growth.answer.peer, -growth.held)
             _add(self._made, growth.answer.owner, -growth.held)
             if not queue:
                 del self._waiting[growth.queue]
+        return turn
 
     def _refuse_one(self) -> None:
         ((most, _),) = self._held.most_common(1)
         growth = next(reversed(self._waiting[most, True]))
-        self._wait_no_more(growth)
-        if not growth.has_room.done():
-            growth.has_room.set_result(False)
+        turn = self._wait_no_more(growth)
+        if turn is not None and not turn.done():
+            turn.set_result(False)
 
 
 def _add(counter: Counter[str], key: str, more: int) -> None:

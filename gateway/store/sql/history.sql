@@ -3,12 +3,15 @@ INSERT INTO events (occurred_at, subject, kind, actor, worker_id, status_before,
 VALUES (:at, :subject, :kind, :actor, :worker_id, :before, :after, :reason, :details_json);
 
 -- name: event_last_of_kind
+-- Among the events that moved no status, as refusals do: only those are in the index. The next one too.
 SELECT details_json FROM events
-WHERE subject = :subject AND kind = :kind AND actor = :actor ORDER BY sequence DESC LIMIT 1;
+WHERE subject = :subject AND kind = :kind AND actor = :actor AND status_before = status_after
+ORDER BY sequence DESC LIMIT 1;
 
 -- name: event_number_of_kind
 SELECT sequence FROM events
-WHERE subject = :subject AND kind = :kind AND actor = :actor ORDER BY sequence LIMIT 1 OFFSET :number - 1;
+WHERE subject = :subject AND kind = :kind AND actor = :actor AND status_before = status_after
+ORDER BY sequence LIMIT 1 OFFSET :number - 1;
 
 -- name: event_last
 SELECT sequence, occurred_at FROM events ORDER BY sequence DESC LIMIT 1;
