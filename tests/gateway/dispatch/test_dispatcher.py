@@ -18,7 +18,8 @@ from tests.gateway.support.core import Core, running_core, task_count
 from tests.gateway.support.store_threads import run_in_a_thread, run_on_the_loop
 
 
-@pytest.fixture(params=[run_on_the_loop, run_in_a_thread])
+# An engine over the network runs everything in a thread of its own anyway.
+@pytest.fixture(params=[run_on_the_loop, pytest.param(run_in_a_thread, marks=pytest.mark.sqlite)])
 async def core(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Core]:
     """The dispatcher on a store that runs operations in the loop's thread, as ours, and on one that does not."""
     with request.param():
