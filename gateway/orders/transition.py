@@ -14,7 +14,7 @@ from gateway.domain.json_writing import dump
 from gateway.domain.models import Actor, Submission, Task, is_of_an_account
 from gateway.domain.states import ACTIVE, OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, leads_to
-from gateway.orders import task_alerts
+from gateway.orders import transition_alerts
 from gateway.orders.callbacks import CALLED_BACK, call_back
 from gateway.orders.history import record
 from gateway.orders.topics import notify_queue
@@ -78,7 +78,7 @@ def transition(
     record(tx, now, task, event, actor, to, reason=reason, **details)
     if to in CALLED_BACK and (to is not task.status or event is Event.RESOLVE):
         call_back(tx, now, after)
-    task_alerts.apply(tx, now, event, task, after, actor, details)
+    transition_alerts.apply(tx, now, event, task, after, actor, details)
     if to is TaskStatus.QUEUED or (task.status in ACTIVE and to not in ACTIVE):
         notify_queue(tx, task.target if task.slot is None or is_of_an_account(task.slot) else None)
     return after

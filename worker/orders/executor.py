@@ -22,7 +22,7 @@ import sqlite3
 import httpx
 
 from worker.failpoints import FailpointName
-from worker.gateway.lease import LeaseLostError, StepTimeoutError, WorkerStoppingError
+from worker.gateway.lease_guard import LeaseLostError, StepTimeoutError, WorkerStoppingError
 from worker.journal.records import JournalEntry, Order, OrderStatus
 from worker.orders.cart import check_cart, confirm, fill_cart
 from worker.orders.ends import End, needs_human

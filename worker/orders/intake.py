@@ -10,7 +10,7 @@ from ordergateway.v1 import order_leases_pb2 as pb
 from worker.account_lock import AccountLocks, AccountTurn
 from worker.clock import Entropy
 from worker.failpoints import FailpointName
-from worker.gateway.lease import LeaseGuard, LeaseLostError
+from worker.gateway.lease_guard import LeaseGuard, LeaseLostError
 from worker.gateway.wire import leased_task, state_from_wire
 from worker.journal.records import JournalEntry, OrderStatus, Taken
 from worker.orders.executor import NOT_IMPLEMENTED_CODE, execute, may_begin_again, report_end_again

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ordergateway.v1 import errors_pb2
 
 from worker.gateway.bounds import PERMIT_VALID_FOR
-from worker.gateway.lease import LeaseLostError
+from worker.gateway.lease_guard import LeaseLostError
 from worker.gateway.port import Refused, Unreachable
 from worker.gateway.wire import to_seconds
 from worker.orders.ends import End, needs_human

@@ -21,7 +21,7 @@ from ordergateway.v1 import order_leases_pb2 as pb
 from worker.account_lock import AccountTurn
 from worker.evidence.store import Step
 from worker.failpoints import FailpointName
-from worker.gateway.lease import LeaseGuard, LeaseLostError, StepTimeoutError, WorkerStoppingError
+from worker.gateway.lease_guard import LeaseGuard, LeaseLostError, StepTimeoutError, WorkerStoppingError
 from worker.journal.carryable import carryable_text
 from worker.journal.records import JournalEntry
 from worker.orders.ends import End

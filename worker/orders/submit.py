@@ -24,7 +24,7 @@ import httpx
 
 from worker.evidence.store import Reserve, Step
 from worker.failpoints import FailpointName
-from worker.gateway.lease import LeaseLostError, StepTimeoutError, WorkerStoppingError
+from worker.gateway.lease_guard import LeaseLostError, StepTimeoutError, WorkerStoppingError
 from worker.journal.carryable import MAX_SHOWN, carryable_number
 from worker.journal.claims import AlreadyRecordedError
 from worker.orders.cart import confirm

@@ -33,7 +33,7 @@ from ordergateway.v1 import order_leases_pb2 as pb
 
 from worker.clock import utc_text
 from worker.evidence.store import Step
-from worker.gateway.lease import LeaseLostError, WorkerStoppingError
+from worker.gateway.lease_guard import LeaseLostError, WorkerStoppingError
 from worker.gateway.wire import from_timestamp, to_duration
 from worker.journal.carryable import carryable_number
 from worker.orders.intent import Intent

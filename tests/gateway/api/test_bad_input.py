@@ -21,6 +21,7 @@ from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError, connected
 from tests.gateway.support.grpc_core import LEASES, ORDERS, grpc_core
 
 KEY = "must be 1 to 128 characters of A-Z a-z 0-9 . _ -"
+ACCOUNT = "must be 1 to 64 characters of A-Z a-z 0-9 . _ -"
 OPAQUE = "must be 16 to 64 characters"
 TOKEN = "must be the 43 characters that the lease brought"
 EVIDENCE = "must be a relative path of names"
@@ -44,6 +45,20 @@ def keys(field: str) -> list[Case]:
 
 def opaque(field: str) -> list[Case]:
     return [Case({field: value}, field, OPAQUE) for value in ("", "a" * 15, "a" * 65, "a" * 15 + ".", "a" * 16 + "\n")]
+
+
+BAD_ACCOUNTS = ("-a", ".a", "a b", "a/b", "a\n", "é", "a" * 65, "a\0")
+
+
+def account() -> list[Case]:
+    return [Case({"account": value}, "account", ACCOUNT) for value in BAD_ACCOUNTS]
+
+
+def accounts() -> list[Case]:
+    return [
+        *(Case({"accounts": ["a", value]}, "accounts", ACCOUNT) for value in BAD_ACCOUNTS),
+        Case({"accounts": ["a"] * 65}, "accounts", "must name at most 64 accounts"),
+    ]
 
 
 def holder() -> list[Case]:
@@ -106,6 +121,7 @@ CASES: dict[str, list[Case]] = {
         Case({"task_id": "discovery"}, "task_id", "reserved words"),
         Case({"site": ""}, "site", "one of the configured sites rakuten, sandbox"),
         Case({"site": "amazon"}, "site", "one of the configured sites"),
+        *account(),
         Case({"intent_json": ""}, "intent_json", "is required"),
         Case({"intent_json": "[]"}, "intent_json", "must be a JSON object"),
         Case({"intent_json": "{"}, "intent_json", "is not JSON"),
@@ -139,6 +155,7 @@ CASES: dict[str, list[Case]] = {
         Case({"status": 99}, "status", "is 99, which is no status"),
         Case({"status": -1}, "status", "is -1"),
         Case({"site": "amazon"}, "site", "one of the configured sites"),
+        *account(),
         Case({"page_size": -1}, "page_size", "from 1 to 200"),
         Case({"page_size": 201}, "page_size", "from 1 to 200"),
         *(
@@ -168,6 +185,7 @@ CASES: dict[str, list[Case]] = {
         Case({"sites": []}, "sites", "must name 1 to 16 sites"),
         Case({"sites": ["rakuten"] * 17}, "sites", "must name 1 to 16 sites"),
         Case({"sites": ["rakuten", "amazon"]}, "sites", "one of the configured sites"),
+        *accounts(),
         Case({"wait": Duration(seconds=-1)}, "wait", "must not be negative"),
         Case({"wait": Duration(nanos=-1)}, "wait", "must not be negative"),
         Case({"wait": Duration(seconds=2**62)}, "wait", "is no valid duration"),
@@ -222,6 +240,7 @@ CASES: dict[str, list[Case]] = {
         *keys("worker_id"),
         *opaque("session_id"),
         *opaque("journal_id"),
+        *accounts(),
         Case({"requested_by": "x" * 129}, "requested_by", "128"),
         Case({"requested_by": "x\0"}, "requested_by", "NUL"),
         Case({"reason": "x" * 1_001}, "reason", "1,000"),

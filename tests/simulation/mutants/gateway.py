@@ -17,8 +17,8 @@ import gateway.orders.permit
 import gateway.orders.report
 import gateway.orders.settle
 import gateway.orders.slots
-import gateway.orders.task_alerts
 import gateway.orders.transition
+import gateway.orders.transition_alerts
 import gateway.restore
 import gateway.store.sqlite.writer
 from gateway.domain.leases import Via
@@ -378,10 +378,10 @@ def restored_without_a_mark(stack: ExitStack) -> None:
 
 def _never_alerting(stack: ExitStack, silent: AlertKind) -> None:
     """No event of a task raises alerts of this kind."""
-    raised = gateway.orders.task_alerts._raised
+    raised = gateway.orders.transition_alerts._raised
 
     def mutated(*args: Any) -> Any:
         alert = raised(*args)
         return None if alert is None or alert[0] is silent else alert
 
-    replaced(stack, gateway.orders.task_alerts, "_raised", mutated)
+    replaced(stack, gateway.orders.transition_alerts, "_raised", mutated)

@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-import worker.gateway.lease
+import worker.gateway.lease_guard
 import worker.orders.intake
 import worker.orders.recovery
 import worker.orders.submit
@@ -14,7 +14,7 @@ import worker.orders.verification
 from tests.simulation.mutants.registry import mutant, replaced
 from tests.simulation.site import SimSite
 from worker.evidence.store import EvidenceStore
-from worker.gateway.lease import StepTimeoutError
+from worker.gateway.lease_guard import StepTimeoutError
 from worker.journal.claims import AlreadyRecordedError, Claims
 from worker.journal.orders import Orders
 from worker.journal.records import Taken
@@ -137,7 +137,7 @@ def evidence_written_over(stack: ExitStack) -> None:
 @mutant
 def no_margin_in_the_lease_guard(stack: ExitStack) -> None:
     """The lease guard has no margin, so a write can arrive after the lease's end."""
-    replaced(stack, worker.gateway.lease, "margin_of", lambda _ttl: 0.0)
+    replaced(stack, worker.gateway.lease_guard, "margin_of", lambda _ttl: 0.0)
 
 
 # Coming back

@@ -10,14 +10,14 @@ from unittest.mock import patch
 from weakref import WeakSet
 
 import gateway.orders.permit
-import worker.gateway.lease
+import worker.gateway.lease_guard
 import worker.orders.cart
 import worker.orders.executor
 import worker.orders.submit
 from tests.simulation.mutants.registry import mutant, replaced
 from tests.simulation.site import SimSite
 from tests.simulation.worker_machine import SimClock
-from worker.gateway.lease import LeaseGuard
+from worker.gateway.lease_guard import LeaseGuard
 from worker.gateway.outbox import Outbox
 from worker.gateway.port import Refused, Unreachable
 from worker.gateway.wire import report_to_wire

@@ -217,7 +217,7 @@ async def test_a_first_lease_of_a_task_that_the_journal_knows_is_a_recovered_one
 
 
 async def test_a_look_counts_from_its_beginning(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.gateway.lease.BETWEEN_RENEWALS", Bounds(0.03, 0.03))
+    monkeypatch.setattr("worker.gateway.lease_guard.BETWEEN_RENEWALS", Bounds(0.03, 0.03))
     calls_before_the_look: list[int] = []
     list_orders = SandboxSite.list_orders
 

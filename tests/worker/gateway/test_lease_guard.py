@@ -8,7 +8,7 @@ from ordergateway.v1 import errors_pb2
 from ordergateway.v1 import order_leases_pb2 as pb
 
 from tests.worker.virtual import CountedEntropy, ManualClock
-from worker.gateway.lease import LeaseGuard, LeaseLostError, StepTimeoutError, WorkerStoppingError, margin_of
+from worker.gateway.lease_guard import LeaseGuard, LeaseLostError, StepTimeoutError, WorkerStoppingError, margin_of
 from worker.gateway.port import Refused, Unreachable
 from worker.gateway.wire import to_duration
 
