@@ -53,7 +53,10 @@ BEGIN
         CASE WHEN new.slot IS NOT NULL THEN new.row END)
     ON CONFLICT (site, account) DO UPDATE
     SET head_row = coalesce(lanes.head_row, excluded.head_row),
-        active_row = coalesce(lanes.active_row, excluded.active_row);
+        active_row = coalesce(lanes.active_row, excluded.active_row)
+    -- Behind others in the queue there is nothing to write.
+    WHERE (lanes.head_row IS NULL AND excluded.head_row IS NOT NULL)
+        OR (lanes.active_row IS NULL AND excluded.active_row IS NOT NULL);
     RETURN NULL;
 END $$;
 

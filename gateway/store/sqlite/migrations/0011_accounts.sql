@@ -48,7 +48,9 @@ BEGIN
     VALUES (new.site, new.account, CASE WHEN new.status = 'queued' THEN new.row END,
         CASE WHEN new.slot IS NOT NULL THEN new.row END)
     ON CONFLICT (site, account) DO UPDATE
-    SET head_row = coalesce(head_row, excluded.head_row), active_row = coalesce(active_row, excluded.active_row);
+    SET head_row = coalesce(head_row, excluded.head_row), active_row = coalesce(active_row, excluded.active_row)
+    -- Behind others in the queue there is nothing to write.
+    WHERE (head_row IS NULL AND excluded.head_row IS NOT NULL) OR (active_row IS NULL AND excluded.active_row IS NOT NULL);
 END;
 
 CREATE TRIGGER tasks_move_in_their_lane AFTER UPDATE OF status ON tasks
