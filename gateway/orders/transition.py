@@ -47,6 +47,8 @@ class TaskChanges(TypedDict, total=False):
     order_stated: bool
 
 
+(_FIRST,) = TRANSITIONS[Event.SUBMIT, None]
+
 _NO_LEASE: Final[dict[str, Any]] = dict.fromkeys(("slot", "lease_owner", "lease_expires_at", "lease_deadline_us"))
 
 
@@ -86,10 +88,9 @@ def transition(
 
 def file(tx: Transaction, now: Instant, submission: Submission, actor: Actor) -> bool:
     """Let a task begin in the queue, its first status. False if there is one of this id, which is left as it is."""
-    (first,) = TRANSITIONS[Event.SUBMIT, None]
     if not tasks.add(tx, now, submission):
         return False
     details = dump({"account": submission.account}) if submission.account else "{}"
-    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, first), details_json=details)
+    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, _FIRST), details_json=details)
     notify_queue(tx, Target(submission.site, submission.account))
     return True

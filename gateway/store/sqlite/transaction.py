@@ -30,13 +30,11 @@ class SqliteTransaction:
 
     def insert(self, name: str, /, **parameters: Value) -> None:
         """Run a named INSERT of one row. Raises RowCountError if no row was added."""
-        self.change_one(name, **parameters)
+        self._expect_one(name, parameters)
 
     def change_one(self, name: str, /, **parameters: Value) -> None:
         """Run a named statement that moves exactly one row. Raises RowCountError if it moved none or several."""
-        moved = self.change(name, **parameters)
-        if moved != 1:
-            raise RowCountError(f"{name} moved {moved} rows instead of one")
+        self._expect_one(name, parameters)
 
     def change(self, name: str, /, **parameters: Value) -> int:
         """Run a named statement and return how many rows it changed."""
@@ -49,3 +47,8 @@ class SqliteTransaction:
     def notify(self, topic: str) -> None:
         """Wake those who wait for `topic` once this is committed."""
         self.notified.add(topic)
+
+    def _expect_one(self, name: str, parameters: dict[str, Value]) -> None:
+        moved = self._connection.execute(self._statements[name], parameters).rowcount
+        if moved != 1:
+            raise RowCountError(f"{name} moved {moved} rows instead of one")
