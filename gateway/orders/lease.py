@@ -27,11 +27,19 @@ NO_COMMAND: Final = Command()
 def open_lease(
     tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str
 ) -> Lease | Refusal | None:
-    """Begin a wait: the worker's heartbeat, then its unacknowledged lease again, or the next order, or None."""
+    """Begin a wait: the worker's heartbeat, then its unacknowledged lease again, or the next order, or None.
+
+    Who asks for other targets than that of its unacknowledged lease gets neither: never another target's order, and
+    none beside it.
+    """
     refusal = arrive(tx, now, request)
     if refusal is not None:
         return refusal
-    return _again(tx, now, request) or take_next(tx, now, policy, request, token)
+    held = _unacknowledged(tx, now, request)
+    if held is None:
+        return take_next(tx, now, policy, request, token)
+    task, lease = held
+    return _give_again(tx, task, lease) if task.target in request.targets else None
 
 
 def take_next(tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
@@ -103,7 +111,7 @@ def _by(command: Command) -> dict[str, Any]:
     return {"requested_by": command.requested_by} if command.requested_by else {}
 
 
-def _again(tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None:
+def _unacknowledged(tx: Transaction, now: Instant, request: LeaseRequest) -> tuple[Task, LeaseRecord] | None:
     if request.session_id is None:
         return None
     lease = leases.unacknowledged_of_session(tx, request.session_id)
@@ -113,9 +121,7 @@ def _again(tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | None
     if is_lease_due(task, now):
         expire(tx, now, task)
         return None
-    if task.target not in request.targets:
-        return None
-    return _give_again(tx, task, lease)
+    return task, lease
 
 
 def _give_again(tx: Transaction, task: Task, lease: LeaseRecord) -> Lease:

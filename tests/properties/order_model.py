@@ -235,6 +235,8 @@ class OrderModel:
     def lease(self, process: Process, sites: tuple[str, ...]) -> tuple[Given, Held] | None:
         for order in self.waiting_for(process):
             self._judge(order)
+            if order.is_active and order.site not in sites:
+                return None
             if order.is_active:
                 order.held.streams += 1
                 return self._again(order)
