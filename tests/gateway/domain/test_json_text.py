@@ -2,11 +2,13 @@
 
 import json
 from contextlib import suppress
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.domain import json_text
 from gateway.domain.json_text import MAX_DEPTH, JsonTextError, canonical, equal, parse_object
 
 LIMIT = 1_000
@@ -158,3 +160,30 @@ def test_any_text_is_taken_or_refused_and_never_fails_otherwise(text: str) -> No
 def test_any_bytes_inside_an_object_are_taken_or_refused(data: bytes) -> None:
     with suppress(JsonTextError):
         parse_object('{"a": ' + data.decode("latin-1") + "}", max_bytes=1_000_000)
+
+
+_TEXTS = st.text(st.sampled_from('ab"\\[]{},'), max_size=12)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | _TEXTS,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(_TEXTS, inner, max_size=4),
+    max_leaves=40,
+)
+
+
+def _values_in(value: object) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_values_in, inner))
+
+
+@given(value=_JSON, length=st.sampled_from([1, 2, 3, 7, 64]), separators=st.sampled_from([(",", ":"), (", ", " : ")]))
+def test_values_are_counted_exactly_wherever_a_slice_ends(
+    value: object, length: int, separators: tuple[str, str]
+) -> None:
+    text = json.dumps({"x": value}, separators=separators)
+    number = _values_in(value)
+    with patch.object(json_text, "_SLICE", length):
+        parse_object(text, max_bytes=len(text), max_values=number)
+        # A text that is no longer than the limit is not looked at.
+        if 1 < number < len(text):
+            with pytest.raises(JsonTextError, match=f"more than {number - 1} values"):
+                parse_object(text, max_bytes=len(text), max_values=number - 1)
