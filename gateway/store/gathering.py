@@ -95,6 +95,10 @@ class GatheringWriter(ABC):
         self._pre_commit_hooks[topic] = prepare
 
     @abstractmethod
+    async def close(self) -> None:
+        """Run what is queued, then give back what it writes with."""
+
+    @abstractmethod
     def _begin(self) -> None:
         """Begin a transaction for the next group; `_next` is called when it has been answered."""
 

@@ -225,7 +225,7 @@ class Rig:
         self.machine.power_off()
         for connection in self.machine.store._reading:
             connection.close()
-        self.machine.store._readers.shutdown()
+        self.machine.store._reader_threads.shutdown()
         self.loop.abandon()
 
 

@@ -23,7 +23,7 @@ from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 from ordergateway.v1.query_leases_pb2 import LeaseQueriesRequest
 from ordergateway.v1.query_leases_pb2_grpc import QueryLeaseServiceStub
 
-from gateway.store.sqlite.engine import READERS
+from gateway.store.grouped import READERS
 from tests.gateway.support.grpc_api import duration
 from tests.gateway.support.process import GatewayProcess, gateway_process
 

@@ -10,24 +10,24 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Final, TypeVar
 
 import psycopg
 
 from gateway.domain.instant import Instant
 from gateway.store.gathering import OnCommit, ignore_commit
-from gateway.store.port import DatabaseUnusableError, PrepareHook, StoreUnavailableError, Transaction
+from gateway.store.grouped import GroupedStore
+from gateway.store.port import DatabaseUnusableError, ReadTransaction, StoreUnavailableError
 from gateway.store.postgres.connection import Address, parse_url
 from gateway.store.postgres.failures import Fate, fate_of
 from gateway.store.postgres.group_log import GroupLog
-from gateway.store.postgres.readers import MAX_READS, Readers
+from gateway.store.postgres.readers import Readers
 from gateway.store.postgres.schema import migrate
 from gateway.store.postgres.server import require_sound
 from gateway.store.postgres.service_clock import Machine, SharedServiceClock, load_shared_clock
 from gateway.store.postgres.sharing import TERM_SECONDS, leave, prune, take_term
 from gateway.store.postgres.writer import PostgresWriter
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 BEAT_SECONDS: Final = 1.0
@@ -77,7 +77,7 @@ def open_database(url: str, machine: Machine, wait_seconds: float = WAIT_FOR_OTH
     return Database(address, secrets.token_hex(8), clock)
 
 
-class PostgresStore:
+class PostgresStore(GroupedStore):
     """Implements the port `Store` on one database, which other gateways may use at the same time."""
 
     def __init__(
@@ -90,38 +90,18 @@ class PostgresStore:
         self._committed_at = 0.0
         self._on_commit = on_commit
         address = database.address
-        self._writer = PostgresWriter(
+        writer = PostgresWriter(
             functools.partial(address.open_session, "writer"),
             GroupLog(database.clock, database.gateway_id),
             publish,
             on_fatal,
             self._count_commit,
         )
+        super().__init__(writer)
         self._gateway_id = database.gateway_id
         self._led = (-math.inf, False)
         self._asking = asyncio.Lock()
-        self._reads = asyncio.Semaphore(MAX_READS)
         self._readers = Readers(functools.partial(address.open_session, "reader"), database.clock)
-
-    async def write(
-        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Run an operation in the next group and return its result once it is durable."""
-        result: T = await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
-        return result
-
-    def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
-        """Let what `prepare` returns run at the end of every transaction that notifies `topic`."""
-        self._writer.add_pre_commit_hook(topic, prepare)
-
-    async def read(
-        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Run an operation that only reads, on a snapshot of what is committed."""
-        work = functools.partial(self._readers.read, lambda tx, now: operation(tx, now, *args, **kwargs))
-        async with self._reads:
-            result: T = await asyncio.get_running_loop().run_in_executor(self._readers.threads, work)
-        return result
 
     async def vouch_for_time(self) -> None:
         """Commit a group a second until cancelled, so that gateways can tell how much time has passed."""
@@ -151,8 +131,12 @@ class PostgresStore:
 
     async def close(self) -> None:
         """Finish what is queued and give every connection back."""
-        await asyncio.to_thread(self._readers.close)
+        await asyncio.to_thread(self._reader_threads.shutdown)
+        self._readers.close()
         await self._writer.close()
+
+    def _read(self, run: Callable[[ReadTransaction, Instant], T]) -> T:
+        return self._readers.read(run)
 
     def _count_commit(self, operations: int, seconds: float) -> None:
         self._committed_at = time.monotonic()

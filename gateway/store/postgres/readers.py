@@ -4,13 +4,12 @@ import contextlib
 import queue
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import psycopg
 
 from gateway.domain.instant import Instant
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction
 from gateway.store.postgres.attempts import AGAIN_SECONDS
 from gateway.store.postgres.failures import Fate, fate_of, unavailable
 from gateway.store.postgres.service_clock import SharedServiceClock
@@ -19,11 +18,6 @@ from gateway.store.postgres.transaction import PostgresTransaction
 
 T = TypeVar("T")
 
-READERS: Final = 2
-
-MAX_READS: Final = 32
-"""How many reads may be asked of the readers at once. What they find waits in memory for the loop, which is slower."""
-
 
 class Readers:
     """A few sessions that only read, each used by one thread at a time."""
@@ -31,10 +25,9 @@ class Readers:
     def __init__(self, connect: Callable[[], Session], clock: SharedServiceClock) -> None:
         self._connect = connect
         self._clock = clock
-        self.threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
         self._idle: queue.SimpleQueue[Session] = queue.SimpleQueue()
 
-    def read(self, run: Callable[[Transaction, Instant], T]) -> T:
+    def read(self, run: Callable[[ReadTransaction, Instant], T]) -> T:
         """Run an operation in this thread, again on a new session where one is lost. Raises StoreUnavailableError."""
         until = time.monotonic() + AGAIN_SECONDS
         while True:
@@ -61,12 +54,11 @@ class Readers:
                 return result
 
     def close(self) -> None:
-        """Let running reads end, and close the sessions."""
-        self.threads.shutdown()
+        """Close the sessions; nothing may read any more."""
         while not self._idle.empty():
             self._idle.get().close()
 
-    def _read(self, session: Session, run: Callable[[Transaction, Instant], T]) -> T:
+    def _read(self, session: Session, run: Callable[[ReadTransaction, Instant], T]) -> T:
         sent_us = self._clock.machine.boot_us()
         session.command("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         row = session.rows(session.send("group_open", {}))[0]

@@ -1,19 +1,17 @@
 """The SQLite store as a whole: opens, migrates, runs operations, closes."""
 
-import asyncio
-import functools
 import logging
 import sqlite3
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import TypeVar
 
 from gateway.domain.instant import Clock, Instant
 from gateway.store.gathering import OnCommit, ignore_commit
-from gateway.store.port import DatabaseUnusableError, PrepareHook, Transaction
+from gateway.store.grouped import GroupedStore
+from gateway.store.port import DatabaseUnusableError, ReadTransaction, Transaction
 from gateway.store.sqlite import connection as connections
 from gateway.store.sqlite.damage import check_log, check_pages
 from gateway.store.sqlite.failures import WHOLE_GROUP_FAILS, primary_code, unavailable, unusable
@@ -22,14 +20,7 @@ from gateway.store.sqlite.schema import migrate, migrations
 from gateway.store.sqlite.transaction import SqliteTransaction
 from gateway.store.sqlite.writer import GroupWriter
 
-P = ParamSpec("P")
 T = TypeVar("T")
-
-READERS: Final = 2
-
-MAX_READS: Final = 32
-"""How many reads may be asked of the readers at once. What they find waits in memory for the loop, which is slower."""
-
 
 _log = logging.getLogger(__name__)
 
@@ -81,7 +72,7 @@ def open_database(path: Path) -> Database:
     return Database(path, lock, writing)
 
 
-class SqliteStore:
+class SqliteStore(GroupedStore):
     """Implements the port `Store` on one SQLite file, which it closes at its own end."""
 
     def __init__(
@@ -94,44 +85,21 @@ class SqliteStore:
     ) -> None:
         self._database = database
         self._clock = clock
-        self._writer = GroupWriter(
-            database.writing, clock, publish, on_fatal, on_commit, still_there=database.lock.lies_at_path
-        )
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
-        self._reads = asyncio.Semaphore(MAX_READS)
+        still_there = database.lock.lies_at_path
+        super().__init__(GroupWriter(database.writing, clock, publish, on_fatal, on_commit, still_there=still_there))
         self._per_thread = threading.local()
         self._reading: list[sqlite3.Connection] = []
-
-    async def write(
-        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Run an operation in the next group and return its result once it is on disk."""
-        result: T = await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
-        return result
-
-    def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
-        """Let what `prepare` returns run at the end of every transaction that notifies `topic`."""
-        self._writer.add_pre_commit_hook(topic, prepare)
-
-    async def read(
-        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Run an operation that only reads, on a snapshot of what is committed."""
-        work = functools.partial(self._read, lambda tx, now: operation(tx, now, *args, **kwargs))
-        async with self._reads:
-            result: T = await asyncio.get_running_loop().run_in_executor(self._readers, work)
-        return result
 
     async def close(self) -> None:
         """Finish what is queued and give everything back; the file then holds everything, without a log beside it."""
         # Only a connection that writes, closed as the last one, brings the log into the file.
-        self._readers.shutdown()
+        self._reader_threads.shutdown()
         for connection in self._reading:
             connection.close()
         await self._writer.close()
         self._database.lock.close()
 
-    def _read(self, run: Callable[[Transaction, Instant], T]) -> T:
+    def _read(self, run: Callable[[ReadTransaction, Instant], T]) -> T:
         try:
             connection: sqlite3.Connection | None = getattr(self._per_thread, "connection", None)
             if connection is None:
