@@ -1,7 +1,8 @@
 """How the parts of the gateway are put together, once, for the program, the tests and the simulation.
 
 Neither sockets nor the database are opened here: whoever builds a gateway brings the store and the clock, serves what
-`Gateway` offers (servers.py) and runs its work (main.py).
+`Gateway` offers (servers.py) and runs its work (main.py). Longer than other modules, since each part has its line here
+and nowhere else.
 """
 
 import secrets
