@@ -26,6 +26,7 @@ OF_THE_GATEWAY: Final = frozenset(
         "gateway_db_url",
         "gateway_grpc_port",
         "gateway_host",
+        "gateway_name",
         "gateway_port",
         "gateway_tls_cert",
         "gateway_tls_client_ca",

@@ -37,6 +37,7 @@ from gateway.domain.refusals import Refusal
 from gateway.health import HealthCheck
 from gateway.orders.start import Started, resume_after_start
 from gateway.settings import Settings
+from gateway.store.gateways import Fellows, Gateways, OnlyGateway
 from gateway.store.port import Store, Transaction
 from gateway.store.sqlite.online_backups import OnlineBackups
 from gateway.sweeps.alert_webhook import AlertWebhookSweep
@@ -45,6 +46,7 @@ from gateway.sweeps.callback_delivery import CallbackSweep
 from gateway.sweeps.callback_sender import CallbackSender
 from gateway.sweeps.catalog_rounds import CatalogSweep
 from gateway.sweeps.expire import ExpireSweep
+from gateway.sweeps.gateways import GatewaySweep
 from gateway.sweeps.health import HealthSweep
 from gateway.sweeps.led_sweep import LedSweep
 from gateway.sweeps.presence import PresenceSweep
@@ -77,6 +79,7 @@ class Sharing:
     backups: Backups
     leads: Callable[[], Awaitable[bool]]
     streams: Streams
+    gateways: Fellows
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +162,17 @@ def build_gateway(  # noqa: PLR0913 - the parts that it is put together from
     """
     backups: Backups = OnlineBackups(settings.gateway_db_path, settings.backup_dir, clock.wall_utc)
     streams: Streams | None = None
+    gateways: Gateways = OnlyGateway(secrets.token_hex(_ID_BYTES), settings.name, clock.wall_utc())
     if sharing is not None:
-        backups, streams = sharing.backups, sharing.streams
+        backups, streams, gateways = sharing.backups, sharing.streams, sharing.gateways
     ids = ids or random_ids(clock)
     policy, query_policy, catalog_policy = settings.policy(), settings.query_policy(), settings.catalog_policy()
     rounds = Rounds(catalog_policy, query_policy, ids.query)
     on_result = Ingest(catalog_policy, rounds)
     dispatcher = OrderDispatcher(store, notifier, OrderLeaseSource(policy, ids.token), heartbeat_seconds, streams)
     query_dispatcher = QueryDispatcher(store, notifier, QueryLeaseSource(query_policy), heartbeat_seconds)
-    health = _health_check(store, clock, settings)
+    admission = _admission(settings, current_trace)
+    health = _health_check(store, clock, settings, gateways, lambda: admission.waiters)
     callbacks = CallbackSweep(store, _callback_sender(settings), on_try=on_callback_try)
     return Gateway(
         settings=settings,
@@ -181,7 +186,7 @@ def build_gateway(  # noqa: PLR0913 - the parts that it is put together from
         on_result=on_result,
         backups=backups,
         health=health,
-        admission=_admission(settings, current_trace),
+        admission=admission,
         services=Services(
             orders=OrderService(store, notifier, policy, ids.task),
             order_leases=OrderLeaseService(store, dispatcher, policy, ids.token),
@@ -201,9 +206,10 @@ def build_gateway(  # noqa: PLR0913 - the parts that it is put together from
                 CatalogSweep(store, rounds, settings.sweep_interval_seconds),
             ),
             HealthSweep(health.look, settings.sweep_interval_seconds),
-            PresenceSweep(store, lambda: {request.worker_id for request in dispatcher.waiting()}),
+            PresenceSweep(store, lambda: {request.worker_id for request in dispatcher.waiting()}, gateways.name),
             WakeSweep(store, notifier),
             QueryWakeSweep(store, notifier),
+            *([] if sharing is None else [GatewaySweep(store, sharing.gateways, lambda: admission.waiters)]),
         ),
     )
 
@@ -223,12 +229,16 @@ def _operation_sweeps(store: Store, settings: Settings) -> Iterator[Sweep]:
         yield RetentionSweep(store, timedelta(days=settings.retention_days))
 
 
-def _health_check(store: Store, clock: KeptClock, settings: Settings) -> HealthCheck:
+def _health_check(
+    store: Store, clock: KeptClock, settings: Settings, gateways: Gateways, waiting: Callable[[], int]
+) -> HealthCheck:
     seconds = settings.backup_alert_seconds
     return HealthCheck(
         store,
         settings.policy(),
         clock.save,
+        gateways,
+        waiting,
         has_webhook=settings.alert_webhook_url is not None,
         # A server's database is backed up by its own means.
         backup_alert=timedelta(seconds=seconds) if seconds and settings.gateway_db_url is None else None,

@@ -105,7 +105,7 @@ def _open_server(
 ) -> OpenDatabase:
     try:
         # The driver is an extra, so only who asks for it imports it.
-        from gateway.store.postgres import engine, listener, sharing  # noqa: PLC0415
+        from gateway.store.postgres import engine, gateways, listener, sharing  # noqa: PLC0415
         from gateway.store.postgres.service_clock import Machine  # noqa: PLC0415
     except ImportError as error:
         raise DatabaseUnusableError(
@@ -117,6 +117,8 @@ def _open_server(
         clocks = Machine(time.boot_id, time.boot_us, lambda _read: (time.wall() - _EPOCH) // timedelta(microseconds=1))
     database = engine.open_database(url.get_secret_value(), clocks)
     store = engine.PostgresStore(database, notifier.publish, on_fatal, on_commit)
+    hearing = gateways.Hearing()
+    shared = gateways.SharedGateways(database.gateway_id, settings.name, settings.agreed(), hearing.unheard_for)
 
     def begin(tx: Transaction, now: Instant) -> str | None:
         put_back = sharing.recognise(tx)
@@ -124,7 +126,7 @@ def _open_server(
             opened = mark_restored(tx, now, put_back, Actor("restore"), lambda: secrets.token_urlsafe(32))
             _log.warning("the database was restored from %s: dispatch is paused, %d tasks were open", put_back, opened)
         sharing.claim(tx)
-        return sharing.join(tx, now, database.gateway_id, settings.agreed())
+        return shared.join(tx, now)
 
     async def join() -> None:
         differs = await store.write(begin)
@@ -139,8 +141,8 @@ def _open_server(
         store,
         database.clock,
         lambda error: FatalStoreError(str(error)),
-        Sharing(ServerBackups(), store.leads, sharing.SharedStreams()),
-        (store.vouch_for_time, listener.Listener(database.address, database.gateway_id, heard).run),
+        Sharing(ServerBackups(), store.leads, sharing.SharedStreams(), shared),
+        (store.vouch_for_time, listener.Listener(database.address, database.gateway_id, heard, hearing).run),
         join,
         store.leave,
     )

@@ -9,8 +9,10 @@ from typing import Final
 from gateway.domain.health import Health, Problem, ProblemKind
 from gateway.domain.instant import Instant
 from gateway.domain.models import Policy
+from gateway.operations.gateways import problems_of_gateways
 from gateway.operations.problems import health_with_problems
-from gateway.store.port import Store, StoreUnavailableError, Transaction
+from gateway.store.gateways import Gateways
+from gateway.store.port import ReadTransaction, Store, StoreUnavailableError, Transaction
 
 _FRESH_SECONDS: Final = 1.0
 _WRITE_SECONDS: Final = 3.0
@@ -52,24 +54,34 @@ class HealthCheck:
         store: Store,
         policy: Policy,
         touch: Callable[[Transaction, Instant], None],
+        gateways: Gateways,
+        waiting: Callable[[], int],
         *,
         has_webhook: bool = False,
         backup_alert: timedelta | None = None,
     ) -> None:
-        """`touch`: see Readiness. `has_webhook`, `backup_alert`: see health_with_problems."""
+        """`touch`: see Readiness. `waiting`: how many streams and long polls are open. `has_webhook`, `backup_alert`:
+        see health_with_problems.
+        """
         self._store = store
         self._policy = policy
+        self._gateways = gateways
+        self._waiting = waiting
         self.readiness = Readiness(store, touch)
         self._has_webhook = has_webhook
         self._backup_alert = backup_alert
 
     async def look(self) -> Health:
         """Return how the gateway is. Raises StoreUnavailableError where the database cannot even be read."""
-        writable = await self.readiness.is_ready()
-        found = await self._store.read(
-            health_with_problems, self._policy, has_webhook=self._has_webhook, backup_alert=self._backup_alert
+        own = self._gateways.problems()
+        if not await self.readiness.is_ready():
+            words = "the database takes no writes, so nothing is filed, leased or reported; see the log, and the disk"
+            own = (Problem(ProblemKind.STORE_NOT_WRITABLE, words), *own)
+        return await self._store.read(self._find, own, self._waiting())
+
+    def _find(self, tx: ReadTransaction, now: Instant, own: tuple[Problem, ...], waiting: int) -> Health:
+        found = health_with_problems(
+            tx, now, self._policy, has_webhook=self._has_webhook, backup_alert=self._backup_alert
         )
-        if writable:
-            return found
-        words = "the database takes no writes, so nothing is filed, leased or reported; see the log, and the disk"
-        return found.with_problems([Problem(ProblemKind.STORE_NOT_WRITABLE, words), *found.problems])
+        fellows = self._gateways.seen(tx, now, waiting, own)
+        return found.with_fellows(fellows).with_problems([*own, *problems_of_gateways(fellows), *found.problems])

@@ -18,7 +18,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from common.target import Target
 from gateway.domain.account_queries import QueryStatus
 from gateway.domain.callbacks import CallbackStatus
-from gateway.domain.health import Health, ProblemKind
+from gateway.domain.health import GatewaysSeen, Health, ProblemKind
 from gateway.domain.instant import MICROSECONDS, Instant
 from gateway.domain.models import AlertKind
 from gateway.domain.states import TaskStatus
@@ -49,6 +49,50 @@ class _Snapshot:
     last_event: int
     events: dict[str, int]
     refusals: dict[tuple[str, str], int]
+
+
+class GatewayFigures:
+    """What a gateway knows of itself among those of its database, and of the others."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._here = Info("ordergateway_gateway", "What this gateway is called.", registry=registry)
+        self._leads = Gauge("ordergateway_leads", "1 while this gateway runs the sweeps for all.", registry=registry)
+        self._numbers = Gauge(
+            "ordergateway_gateways", "Gateways of the database: living, gone without signing off.", ["state"],
+            registry=registry,
+        )  # fmt: skip
+        self._silence = Gauge(
+            "ordergateway_gateway_silent_seconds",
+            "Since a gateway of the database last told of itself.",
+            ["gateway"],
+            registry=registry,
+        )
+        self._leaderless = Gauge(
+            "ordergateway_leaderless_seconds", "For how long no gateway has led the sweeps; 0 while one does.",
+            registry=registry,
+        )  # fmt: skip
+        self._clock_age = Gauge(
+            "ordergateway_clock_age_seconds", "How long ago the service clock was last written down.", registry=registry
+        )
+
+    def show(self, seen: GatewaysSeen) -> None:
+        """Show what was found; a name that several have had stands for the one heard of last."""
+        silences: dict[str, float] = {}
+        for gateway in seen.gateways:
+            if gateway.here:
+                self._here.info({"gateway": gateway.name})
+                self._leads.set(gateway.leads)
+            if gateway.silent_for is not None:
+                silence = gateway.silent_for.total_seconds()
+                silences[gateway.name] = min(silence, silences.get(gateway.name, silence))
+        gone = sum(gateway.gone for gateway in seen.gateways)
+        self._numbers.labels("gone").set(gone)
+        self._numbers.labels("living").set(len(seen.gateways) - gone)
+        self._silence.clear()
+        for name, silence in silences.items():
+            self._silence.labels(name).set(silence)
+        self._leaderless.set(seen.leaderless_for.total_seconds())
+        self._clock_age.set(seen.clock_age.total_seconds())
 
 
 class Metrics:
@@ -88,6 +132,7 @@ class Metrics:
         )
         self._pauses = Gauge("ordergateway_pauses", "Pauses of dispatch that stand.", registry=registry)
         self._waiting = Gauge("ordergateway_waiting", "Open streams and long polls.", registry=registry)
+        self._gateways = GatewayFigures(registry)
         self._events = Counter(
             "ordergateway_events", "Entries of the history since the start, by kind.", ["kind"], registry=registry
         )
@@ -138,8 +183,11 @@ class Metrics:
         """
         async with self._looking:
             if time.monotonic() - self._looked_at >= FRESH_SECONDS:
-                problems = {problem.kind for problem in (await health()).problems}
+                found = await health()
+                problems = {problem.kind for problem in found.problems}
                 self._show(await store.read(self._collect))
+                if found.fellows is not None:
+                    self._gateways.show(found.fellows)
                 for kind in ProblemKind:
                     self._problems.labels(kind.value).set(kind in problems)
                 self._looked_at = time.monotonic()

@@ -5,6 +5,8 @@ The rule: docs/specification.md#settings.
 One class, and so longer than other modules: a setting has its default, its limits and its meaning in one place.
 """
 
+import platform
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -38,6 +40,11 @@ _AGREED = (
 
 MAX_PARAMS_BYTES = 262_144
 """The largest parameters of a query, in bytes (account_queries.proto)."""
+
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+_MACHINE_NAME = 58
+"""How much of a machine's name is kept, so that a port finds room."""
 
 
 def _split(value: object) -> object:
@@ -117,6 +124,11 @@ class Settings(BaseSettings):
         None,
         description="postgresql://USER:PASSWORD@HOST:PORT/DATABASE in place of the file: a database on a server, which "
         "any number of gateways share. Needs the extra `postgres`. It may hold a password, so it is masked.",
+    )
+    gateway_name: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$")] = Field(
+        "",
+        description="What this gateway is called among those of its database, in health and metrics: up to 64 of "
+        "A-Z a-z 0-9 . _ -. Empty: the machine's name and the gRPC port.",
     )
     backup_dir: Path = Field(
         Path("data/backups"), description="Where online backups are put, readable by the owner only."
@@ -246,6 +258,12 @@ class Settings(BaseSettings):
             if name.endswith("_days")
         }
         return derived(seconds | days, self.query_max_attempts)
+
+    @property
+    def name(self) -> str:
+        """What this gateway is called among those of its database."""
+        machine = _NO_NAME.sub("-", platform.node()).strip(".-_")[:_MACHINE_NAME] or "gateway"
+        return self.gateway_name or f"{machine}-{self.gateway_grpc_port}"
 
     @property
     def has_token(self) -> bool:

@@ -22,6 +22,9 @@ class ProblemKind(StrEnum):
     ALERT_WEBHOOK_FAILING = "alert_webhook_failing"
     CALLBACKS_FAILING = "callbacks_failing"
     BACKUP_TOO_OLD = "backup_too_old"
+    GATEWAY_GONE = "gateway_gone"
+    NO_LEADER = "no_leader"
+    NOTIFICATIONS_LOST = "notifications_lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,42 @@ class WorkerSeen:
     offline: bool
     sites: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
+    gateway: str = ""
+    """At which gateway it was last seen waiting for an order."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySeen:
+    """One of the gateways that live on the database, as it told of itself when it was last heard of.
+
+    `waiting`: its open streams and long polls. `gone`: it has been silent for too long without having signed off.
+    `here`: it is the one that answers. `silent_for` None: one of a version that does not tell.
+    """
+
+    gateway_id: str
+    name: str
+    version: str
+    started_at: str
+    last_seen_at: str | None
+    silent_for: timedelta | None
+    waiting: int = 0
+    leads: bool = False
+    gone: bool = False
+    here: bool = False
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaysSeen:
+    """All gateways of the database, by name.
+
+    `leaderless_for`: how long nobody has led the sweeps, zero while somebody does. `clock_age`: how long ago the
+    service clock was last written down.
+    """
+
+    gateways: tuple[GatewaySeen, ...]
+    leaderless_for: timedelta
+    clock_age: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +120,7 @@ class Health:
     stale_queued_tasks: tuple[QueuedTask, ...]
     pauses: tuple[Pause, ...]
     problems: tuple[Problem, ...] = ()
+    fellows: GatewaysSeen | None = None
 
     @property
     def degraded(self) -> bool:
@@ -90,3 +130,7 @@ class Health:
     def with_problems(self, problems: Iterable[Problem]) -> "Health":
         """Return the same with these problems."""
         return replace(self, problems=tuple(problems))
+
+    def with_fellows(self, fellows: GatewaysSeen) -> "Health":
+        """Return the same with the gateways of the database."""
+        return replace(self, fellows=fellows)

@@ -37,8 +37,8 @@ def arrive(tx: Transaction, now: Instant, request: LeaseRequest) -> Refusal | No
     return None
 
 
-def still_there(tx: Transaction, now: Instant, worker_ids: Collection[str]) -> int:
-    """Note that these workers, whose streams are open, have been heard of now; return how many."""
+def still_there(tx: Transaction, now: Instant, worker_ids: Collection[str], gateway: str) -> int:
+    """Note that these workers, whose streams are open at this gateway, have been heard of now; return how many."""
     for worker_id in worker_ids:
-        workers.seen(tx, now, worker_id)
+        workers.waits(tx, now, worker_id, gateway)
     return len(worker_ids)

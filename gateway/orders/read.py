@@ -87,6 +87,7 @@ def workers_seen(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[Wor
                 offline=silent_us > microseconds(policy.worker_offline_after),
                 sites=worker.sites,
                 accounts=worker.accounts,
+                gateway=worker.gateway,
             )
         )
     return tuple(seen)

@@ -15,7 +15,8 @@ _SEPARATOR: Final = ","
 class WorkerRecord:
     """A worker as stored; `last_seen_us` is microseconds of the service clock.
 
-    `sites` and `accounts`: what it named when it last asked for an order; no site: that was not kept yet.
+    `sites` and `accounts`: what it named when it last asked for an order; no site: that was not kept yet. `gateway`: at
+    which one it was last seen waiting; empty: at none.
     """
 
     worker_id: str
@@ -23,11 +24,17 @@ class WorkerRecord:
     last_seen_us: int
     sites: tuple[str, ...]
     accounts: tuple[str, ...]
+    gateway: str
 
 
 def seen(tx: Transaction, now: Instant, worker_id: str) -> None:
     """Note that a worker has been heard of now."""
     tx.change_one("worker_seen", worker_id=worker_id, at=now.utc, elapsed_us=now.elapsed_us)
+
+
+def waits(tx: Transaction, now: Instant, worker_id: str, gateway: str) -> None:
+    """Note that a worker waits for an order at this gateway now."""
+    tx.change_one("worker_waits", worker_id=worker_id, at=now.utc, elapsed_us=now.elapsed_us, gateway=gateway)
 
 
 def arrived(tx: Transaction, now: Instant, request: LeaseRequest) -> None:
@@ -73,4 +80,4 @@ def most_recent(tx: ReadTransaction, count: int) -> list[WorkerRecord]:
 def _worker(row: Row) -> WorkerRecord:
     sites = tuple(row["sites"].split(_SEPARATOR)) if row["sites"] else ()
     accounts = tuple(row["accounts"].split(_SEPARATOR)) if sites else ()
-    return WorkerRecord(row["worker_id"], row["last_seen_at"], row["last_seen_us"], sites, accounts)
+    return WorkerRecord(row["worker_id"], row["last_seen_at"], row["last_seen_us"], sites, accounts, row["gateway"])

@@ -13,7 +13,7 @@ from gateway.api.codec.leases import verification_message
 from gateway.api.codec.orders import order_state, report_message, task_message, task_status
 from gateway.api.codec.times import datetime_of, duration, timestamp
 from gateway.domain import fields
-from gateway.domain.health import Health, Pause, QueuedTask, WorkerSeen
+from gateway.domain.health import GatewaySeen, Health, Pause, Problem, QueuedTask, WorkerSeen
 from gateway.domain.instant import utc_text
 from gateway.domain.models import AlertKind
 from gateway.domain.operations import Alert, BackupFacts, Decision, HistoryEvent, HistoryFilter, LateReport, Resolution
@@ -96,13 +96,31 @@ def health_message(health: Health) -> operations_pb2.GetHealthResponse:
         offline_workers=[worker.worker_id for worker in health.workers if worker.offline],
         stale_queued_tasks=[_queued(task) for task in health.stale_queued_tasks],
         pauses=[pause_message(pause) for pause in health.pauses],
-        problems=[
-            operations_pb2.HealthProblem(
-                kind=operations_pb2.HealthProblemKind.Value(f"HEALTH_PROBLEM_KIND_{problem.kind.name}"),
-                message=problem.message,
-            )
-            for problem in health.problems
-        ],
+        problems=[_problem(problem) for problem in health.problems],
+        gateways=[_gateway(gateway) for gateway in health.fellows.gateways] if health.fellows else [],
+    )
+
+
+def _problem(problem: Problem) -> operations_pb2.HealthProblem:
+    return operations_pb2.HealthProblem(
+        kind=operations_pb2.HealthProblemKind.Value(f"HEALTH_PROBLEM_KIND_{problem.kind.name}"),
+        message=problem.message,
+    )
+
+
+def _gateway(gateway: GatewaySeen) -> operations_pb2.Gateway:
+    return operations_pb2.Gateway(
+        gateway_id=gateway.gateway_id,
+        name=gateway.name,
+        version=gateway.version,
+        started_at=timestamp(gateway.started_at),
+        last_seen_at=timestamp(gateway.last_seen_at),
+        last_seen_ago=None if gateway.silent_for is None else duration(gateway.silent_for),
+        waiting_count=gateway.waiting,
+        leads=gateway.leads,
+        gone=gateway.gone,
+        answers=gateway.here,
+        problems=[_problem(problem) for problem in gateway.problems],
     )
 
 
@@ -115,6 +133,7 @@ def worker_message(worker: WorkerSeen) -> operations_pb2.Worker:
         offline=worker.offline,
         sites=worker.sites,
         accounts=worker.accounts,
+        gateway=worker.gateway,
     )
 
 

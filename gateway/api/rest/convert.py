@@ -1,8 +1,9 @@
 """From the domain's values to the documented JSON shapes."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
-from gateway.domain.health import Health, Pause
+from gateway.domain.health import GatewaySeen, Health, Pause, Problem
 from gateway.domain.json_writing import JsonText
 from gateway.domain.leases import Lease, OtherOrders, Renewed
 from gateway.domain.models import Reported, Submitted
@@ -75,6 +76,7 @@ def health_json(health: Health) -> dict[str, Any]:
                 "last_seen_seconds": worker.silent_for.total_seconds(),
                 "sites": worker.sites,
                 "accounts": worker.accounts,
+                "gateway": worker.gateway,
             }
             for worker in health.workers
         ],
@@ -92,8 +94,29 @@ def health_json(health: Health) -> dict[str, Any]:
         ],
         "paused": bool(health.pauses),
         "pauses": [_pause_json(pause) for pause in health.pauses],
-        "problems": [{"kind": problem.kind.value, "message": problem.message} for problem in health.problems],
+        "problems": _problems_json(health.problems),
+        "gateways": [_gateway_json(gateway) for gateway in health.fellows.gateways] if health.fellows else [],
     }
+
+
+def _gateway_json(gateway: GatewaySeen) -> dict[str, Any]:
+    return {
+        "gateway_id": gateway.gateway_id,
+        "name": gateway.name,
+        "version": gateway.version,
+        "started_at": gateway.started_at,
+        "last_seen_at": gateway.last_seen_at,
+        "last_seen_seconds": None if gateway.silent_for is None else gateway.silent_for.total_seconds(),
+        "waiting_count": gateway.waiting,
+        "leads": gateway.leads,
+        "gone": gateway.gone,
+        "answers": gateway.here,
+        "problems": _problems_json(gateway.problems),
+    }
+
+
+def _problems_json(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    return [{"kind": problem.kind.value, "message": problem.message} for problem in problems]
 
 
 def _pause_json(pause: Pause) -> dict[str, Any]:

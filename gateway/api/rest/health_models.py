@@ -16,6 +16,7 @@ class Worker(BaseModel):
     last_seen_seconds: float
     sites: list[str] = Field(description="Those that it named when it last asked for an order.")
     accounts: list[str] = Field(description="Those that it named then; the empty one is a site's only account.")
+    gateway: str = Field(description="At which gateway it was last seen waiting for an order; empty: at none yet.")
 
 
 class QueuedTask(BaseModel):
@@ -45,6 +46,22 @@ class HealthProblem(BaseModel):
     message: str = Field(description="One sentence for people: what is wrong, and where to look.")
 
 
+class Gateway(BaseModel):
+    """A gateway process that lives on the database, or died there within the last day."""
+
+    gateway_id: str = Field(description="New with each start.")
+    name: str = Field(description="RAKUTEN_GATEWAY_NAME; empty: one of an older version.")
+    version: str
+    started_at: Time
+    last_seen_at: Time | None = Field(description="It tells of itself every five seconds.")
+    last_seen_seconds: float | None
+    waiting_count: int = Field(description="Streams and long polls that were open there then.")
+    leads: bool = Field(description="True if it runs the sweeps for all.")
+    gone: bool = Field(description="True if it has been silent for 30 s without having signed off.")
+    answers: bool = Field(description="True for the one that answers.")
+    problems: list[HealthProblem] = Field(description="What did not work there and may have worked at others.")
+
+
 class Health(BaseModel):
     """How the gateway and its workers are."""
 
@@ -61,3 +78,4 @@ class Health(BaseModel):
     paused: bool = Field(description="True if dispatch is paused for any site.")
     pauses: list[Pause]
     problems: list[HealthProblem]
+    gateways: list[Gateway] = Field(description="By name, at most 50; with SQLite it is the one.")

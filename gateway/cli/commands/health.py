@@ -12,7 +12,7 @@ from common.tables import print_fields
 from common.target import Target
 from gateway.cli.client import Client, connected
 from gateway.cli.options import GatewayOption, JsonOption
-from gateway.cli.output import as_json, name_of, span, word
+from gateway.cli.output import as_json, name_of, span, when, word
 
 _COUNTED: Final = 200
 """Up to how many tasks and alerts `health` counts, one page each."""
@@ -46,6 +46,7 @@ def health(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
             ("gateway", word(operations_pb2.HealthStatus, found.status)),
             *waiting,
             *(("problem", problem.message) for problem in found.problems if problem.kind not in _SHOWN_APART),
+            *(("serves", _gateway(gateway)) for gateway in found.gateways),
             ("queued", str(found.queued_count)),
             ("queued queries", str(found.queued_query_count)),
             *((f"{name_of(orders_pb2.TaskStatus, task.status)}", task.task_id) for task in found.active_tasks),
@@ -60,6 +61,14 @@ def health(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
             *(("paused", f"{pause.site or 'all sites'}: {pause.reason}") for pause in found.pauses),
         )
     )
+
+
+def _gateway(gateway: operations_pb2.Gateway) -> str:
+    told = f"{gateway.name or gateway.gateway_id} {gateway.version}".strip()
+    if gateway.gone:
+        return f"{told}, gone: not heard of for {span(gateway.last_seen_ago)}"
+    told += f", since {when(gateway, 'started_at')}, {gateway.waiting_count} waiting"
+    return f"{told}{', leads' * gateway.leads}{', answers' * gateway.answers}"
 
 
 def _waits(task: operations_pb2.QueuedTask) -> str:

@@ -29,9 +29,15 @@ def list_workers(gateway: GatewayOption = None, as_json_: JsonOption = False) ->
         list_as_json("workers", found)
         return
     print_table(
-        ("worker", "last heard of", "ago", ""),
+        ("worker", "last heard of", "ago", "waited at", ""),
         (
-            (worker.worker_id, when(worker, "last_seen_at"), span(worker.last_seen_ago), "offline" * worker.offline)
+            (
+                worker.worker_id,
+                when(worker, "last_seen_at"),
+                span(worker.last_seen_ago),
+                worker.gateway,
+                "offline" * worker.offline,
+            )
             for worker in found
         ),
         "no worker has called yet",

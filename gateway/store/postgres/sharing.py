@@ -1,11 +1,9 @@
-"""What several gateways on one database share besides the orders: a leader, streams, settings, the database's life.
+"""What several gateways on one database share besides the orders: a leader, streams, the database's life.
 
 Each is an operation in a group like any other, so it passes under the writer's lock and is judged by the service clock.
 """
 
-import json
 import secrets
-from collections.abc import Mapping
 from typing import Final
 
 from gateway.domain.instant import MICROSECONDS, Instant
@@ -14,7 +12,6 @@ from gateway.store.port import Transaction
 TERM_SECONDS: Final = 15
 """How long a leader leads from its last word; so long nobody sweeps when it dies without one."""
 
-_LIVING_SECONDS: Final = 10
 _KEPT_SECONDS: Final = 86_400
 _PRUNED_AT_ONCE: Final = 20_000
 
@@ -25,9 +22,9 @@ def take_term(tx: Transaction, now: Instant, gateway_id: str) -> bool:
     return tx.change("leader_take", gateway_id=gateway_id, elapsed_us=now.elapsed_us, ends_us=ends_us) > 0
 
 
-def leave(tx: Transaction, _now: Instant, gateway_id: str) -> None:
-    """Lead no longer, and let others have other settings."""
-    tx.change_any("leader_resign", gateway_id=gateway_id)
+def leave(tx: Transaction, now: Instant, gateway_id: str) -> None:
+    """Lead no longer, and sign off."""
+    tx.change_any("leader_resign", gateway_id=gateway_id, elapsed_us=now.elapsed_us)
     tx.change_any("gateway_stops", gateway_id=gateway_id)
 
 
@@ -46,18 +43,6 @@ class SharedStreams:
         """Tell whether the process has not opened another one since."""
         row = tx.one("stream_of_process", process=process)
         return row is None or row["stream_id"] == stream_id
-
-
-def join(tx: Transaction, now: Instant, gateway_id: str, settings: Mapping[str, object]) -> str | None:
-    """Note that a gateway starts with these settings; return in what it differs from one that lives, if it does."""
-    living = tx.all("gateways_living", gateway_id=gateway_id, since_us=now.elapsed_us - _LIVING_SECONDS * MICROSECONDS)
-    for other in living:
-        theirs = json.loads(other["settings_json"])
-        if differing := sorted(name for name in settings if theirs.get(name, settings[name]) != settings[name]):
-            name = differing[0]
-            return f"{name} is {settings[name]} here and {theirs[name]} at another gateway that runs on this database"
-    tx.insert("gateway_starts", gateway_id=gateway_id, at=now.utc, settings_json=json.dumps(settings, sort_keys=True))
-    return None
 
 
 def recognise(tx: Transaction) -> str | None:

@@ -2,6 +2,11 @@
 INSERT INTO workers (worker_id, last_seen_at, last_seen_us) VALUES (:worker_id, :at, :elapsed_us)
 ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_seen_us = excluded.last_seen_us;
 
+-- name: worker_waits
+INSERT INTO workers (worker_id, last_seen_at, last_seen_us, gateway) VALUES (:worker_id, :at, :elapsed_us, :gateway)
+ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_seen_us = excluded.last_seen_us,
+    gateway = excluded.gateway;
+
 -- name: worker_arrived
 INSERT INTO workers (worker_id, last_seen_at, last_seen_us, introduced_by, sites, accounts)
 VALUES (:worker_id, :at, :elapsed_us, :identity, :sites, :accounts)

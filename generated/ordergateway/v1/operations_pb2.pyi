@@ -137,6 +137,12 @@ class _HealthProblemKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Hea
     """Callbacks have not been taken three times in a row."""
     HEALTH_PROBLEM_KIND_BACKUP_TOO_OLD: _HealthProblemKind.ValueType  # 8
     """The newest backup is older than RAKUTEN_BACKUP_ALERT_SECONDS, or there is none after that time."""
+    HEALTH_PROBLEM_KIND_GATEWAY_GONE: _HealthProblemKind.ValueType  # 9
+    """A gateway of the database has not been heard of for 30 s and has not signed off."""
+    HEALTH_PROBLEM_KIND_NO_LEADER: _HealthProblemKind.ValueType  # 10
+    """No gateway of the database has led the sweeps for a minute."""
+    HEALTH_PROBLEM_KIND_NOTIFICATIONS_LOST: _HealthProblemKind.ValueType  # 11
+    """A gateway does not hear what others change, and only polls."""
 
 class HealthProblemKind(_HealthProblemKind, metaclass=_HealthProblemKindEnumTypeWrapper):
     """What does not work, or waits for a person."""
@@ -159,6 +165,12 @@ HEALTH_PROBLEM_KIND_CALLBACKS_FAILING: HealthProblemKind.ValueType  # 7
 """Callbacks have not been taken three times in a row."""
 HEALTH_PROBLEM_KIND_BACKUP_TOO_OLD: HealthProblemKind.ValueType  # 8
 """The newest backup is older than RAKUTEN_BACKUP_ALERT_SECONDS, or there is none after that time."""
+HEALTH_PROBLEM_KIND_GATEWAY_GONE: HealthProblemKind.ValueType  # 9
+"""A gateway of the database has not been heard of for 30 s and has not signed off."""
+HEALTH_PROBLEM_KIND_NO_LEADER: HealthProblemKind.ValueType  # 10
+"""No gateway of the database has led the sweeps for a minute."""
+HEALTH_PROBLEM_KIND_NOTIFICATIONS_LOST: HealthProblemKind.ValueType  # 11
+"""A gateway does not hear what others change, and only polls."""
 Global___HealthProblemKind: _TypeAlias = HealthProblemKind  # noqa: Y015
 
 class _CallbackStatus:
@@ -222,6 +234,7 @@ class GetHealthResponse(_message.Message):
     PAUSES_FIELD_NUMBER: _builtins.int
     PROBLEMS_FIELD_NUMBER: _builtins.int
     ACTIVE_COUNT_FIELD_NUMBER: _builtins.int
+    GATEWAYS_FIELD_NUMBER: _builtins.int
     status: Global___HealthStatus.ValueType
     """All is well, or not."""
     queued_count: _builtins.int
@@ -254,6 +267,12 @@ class GetHealthResponse(_message.Message):
     def problems(self) -> _containers.RepeatedCompositeFieldContainer[Global___HealthProblem]:
         """What does not work, or waits for a person; empty if all is well."""
 
+    @_builtins.property
+    def gateways(self) -> _containers.RepeatedCompositeFieldContainer[Global___Gateway]:
+        """The gateways that live on the database, by name, and those that died there within the last day; at most 50. With
+        SQLite it is the one.
+        """
+
     def __init__(
         self,
         *,
@@ -267,14 +286,87 @@ class GetHealthResponse(_message.Message):
         pauses: _abc.Iterable[Global___Pause] | None = ...,
         problems: _abc.Iterable[Global___HealthProblem] | None = ...,
         active_count: _builtins.int = ...,
+        gateways: _abc.Iterable[Global___Gateway] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_count", b"active_count", "active_tasks", b"active_tasks", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_count", b"active_count", "active_tasks", b"active_tasks", "gateways", b"gateways", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetHealthResponse: _TypeAlias = GetHealthResponse  # noqa: Y015
+
+@_typing.final
+class Gateway(_message.Message):
+    """A gateway process."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GATEWAY_ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    STARTED_AT_FIELD_NUMBER: _builtins.int
+    LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
+    LAST_SEEN_AGO_FIELD_NUMBER: _builtins.int
+    WAITING_COUNT_FIELD_NUMBER: _builtins.int
+    LEADS_FIELD_NUMBER: _builtins.int
+    GONE_FIELD_NUMBER: _builtins.int
+    ANSWERS_FIELD_NUMBER: _builtins.int
+    PROBLEMS_FIELD_NUMBER: _builtins.int
+    gateway_id: _builtins.str
+    """What the process is known by, new with each start."""
+    name: _builtins.str
+    """Its name (RAKUTEN_GATEWAY_NAME): 1 to 64 of A-Z a-z 0-9 . _ -; empty: one of an older version."""
+    version: _builtins.str
+    """Its version; empty: one of an older version."""
+    waiting_count: _builtins.int
+    """Streams and long polls that were open there then."""
+    leads: _builtins.bool
+    """True if it leads: it runs the sweeps for all."""
+    gone: _builtins.bool
+    """True if it has been silent for 30 s without having signed off. It is listed for a day, or until another one of its
+    name lives.
+    """
+    answers: _builtins.bool
+    """True for the one that answers."""
+    @_builtins.property
+    def started_at(self) -> _timestamp_pb2.Timestamp:
+        """When it started."""
+
+    @_builtins.property
+    def last_seen_at(self) -> _timestamp_pb2.Timestamp:
+        """When it last told of itself, which it does every five seconds; absent: one of an older version."""
+
+    @_builtins.property
+    def last_seen_ago(self) -> _duration_pb2.Duration:
+        """How long ago that is."""
+
+    @_builtins.property
+    def problems(self) -> _containers.RepeatedCompositeFieldContainer[Global___HealthProblem]:
+        """What did not work there and may have worked at others."""
+
+    def __init__(
+        self,
+        *,
+        gateway_id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        version: _builtins.str = ...,
+        started_at: _timestamp_pb2.Timestamp | None = ...,
+        last_seen_at: _timestamp_pb2.Timestamp | None = ...,
+        last_seen_ago: _duration_pb2.Duration | None = ...,
+        waiting_count: _builtins.int = ...,
+        leads: _builtins.bool = ...,
+        gone: _builtins.bool = ...,
+        answers: _builtins.bool = ...,
+        problems: _abc.Iterable[Global___HealthProblem] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_ago", b"last_seen_ago", "last_seen_at", b"last_seen_at", "started_at", b"started_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers", b"answers", "gateway_id", b"gateway_id", "gone", b"gone", "last_seen_ago", b"last_seen_ago", "last_seen_at", b"last_seen_at", "leads", b"leads", "name", b"name", "problems", b"problems", "started_at", b"started_at", "version", b"version", "waiting_count", b"waiting_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Gateway: _TypeAlias = Gateway  # noqa: Y015
 
 @_typing.final
 class HealthProblem(_message.Message):
@@ -314,10 +406,13 @@ class Worker(_message.Message):
     OFFLINE_FIELD_NUMBER: _builtins.int
     SITES_FIELD_NUMBER: _builtins.int
     ACCOUNTS_FIELD_NUMBER: _builtins.int
+    GATEWAY_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """Its name."""
     offline: _builtins.bool
     """True if that is longer ago than RAKUTEN_WORKER_OFFLINE_ALERT_SECONDS."""
+    gateway: _builtins.str
+    """The name of the gateway at which it was last seen waiting for an order; empty: at none yet."""
     @_builtins.property
     def last_seen_at(self) -> _timestamp_pb2.Timestamp:
         """When it was last heard of."""
@@ -343,10 +438,11 @@ class Worker(_message.Message):
         offline: _builtins.bool = ...,
         sites: _abc.Iterable[_builtins.str] | None = ...,
         accounts: _abc.Iterable[_builtins.str] | None = ...,
+        gateway: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_ago", b"last_seen_ago", "last_seen_at", b"last_seen_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "last_seen_ago", b"last_seen_ago", "last_seen_at", b"last_seen_at", "offline", b"offline", "sites", b"sites", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "gateway", b"gateway", "last_seen_ago", b"last_seen_ago", "last_seen_at", b"last_seen_at", "offline", b"offline", "sites", b"sites", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,11 +4,14 @@ import json
 import re
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from ordergateway.v1 import operations_pb2
 
 from common.exit_codes import Exit
+from gateway.cli.commands.health import _gateway
 from gateway.cli.exit_codes import CODES
 from gateway.domain.states import OrderState, TaskStatus
 from tests.gateway.cli.command import Commands
@@ -165,6 +168,8 @@ async def test_a_certain_order_is_not_said_to_show_late(api: GrpcApi, commands: 
 
 async def test_health_counts_what_waits_for_a_person(api: GrpcApi, commands: Commands) -> None:
     quiet = (await commands.ok("health")).out
+    line = r"^serves +\S+-0 \d+\.\d+\.\d+, since .*, 0 waiting, leads, answers$"
+    assert re.search(line, quiet, re.MULTILINE), quiet
     assert "to decide" not in quiet
     assert "alerts" not in quiet
     lease = await api.take("po-1", session_id="session-that-took-po-1")
@@ -175,6 +180,16 @@ async def test_health_counts_what_waits_for_a_person(api: GrpcApi, commands: Com
     assert re.search("^to decide +2 stale, 1 needs_human; see `order-gateway decisions`", shown, re.MULTILINE)
     assert re.search("^alerts +3 standing; see `order-gateway alerts`", shown, re.MULTILINE)
     assert "paused_at" not in (await commands.ok("health", "--json")).out
+
+
+def test_a_gateway_is_told_in_a_line() -> None:
+    lives = operations_pb2.Gateway(gateway_id="1", name="b", version="1.2.3", waiting_count=4, leads=True, answers=True)
+    lives.started_at.FromJsonString("2026-11-30T08:00:00Z")
+    assert re.fullmatch("b 1.2.3, since .*, 4 waiting, leads, answers", _gateway(lives))
+    dead = operations_pb2.Gateway(gateway_id="1", name="b", version="1.2.3", gone=True)
+    dead.last_seen_ago.FromTimedelta(timedelta(seconds=95))
+    assert _gateway(dead) == "b 1.2.3, gone: not heard of for 95 s"
+    assert _gateway(operations_pb2.Gateway(gateway_id="17", started_at=lives.started_at)).startswith("17, since")
 
 
 async def test_a_never_leased_task_is_cancelled(api: GrpcApi, commands: Commands) -> None:

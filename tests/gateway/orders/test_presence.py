@@ -20,6 +20,7 @@ from tests.gateway.support.in_process import RunningGateway
 from tests.gateway.support.rest_api import envelope_of, rest_client
 from tests.gateway.support.rest_api import lease as rest_lease
 
+WAITING = ("w0", "w1", "w2")
 SILENCE = timedelta(seconds=20)
 
 
@@ -31,7 +32,7 @@ async def offline(core: Core) -> dict[str, bool]:
 async def test_an_open_stream_is_a_sign_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.sweeps.presence._BATCH", 2)  # three need a second transaction
     async with running_core(tmp_path / "gateway.db") as core:
-        sweep = PresenceSweep(core.store, lambda: {request.worker_id for request in core.dispatcher.waiting()})
+        sweep = PresenceSweep(core.store, lambda: {request.worker_id for request in core.dispatcher.waiting()}, "here")
         await core.lease(core.request("gone"))
         waiting = [asyncio.create_task(core.lease(core.request(f"w{number}"), 30)) for number in range(3)]
         async with asyncio.timeout(60):
@@ -41,6 +42,8 @@ async def test_an_open_stream_is_a_sign_of_life(tmp_path: Path, monkeypatch: pyt
             core.time.advance(15)
             await sweep.run_once()
         assert await offline(core) == {"gone": True, "w0": False, "w1": False, "w2": False}
+        seen = await core.store.read(workers_seen, POLICY)
+        assert {worker.worker_id: worker.gateway for worker in seen} == {"gone": "", **dict.fromkeys(WAITING, "here")}
 
         for task in waiting:
             task.cancel()

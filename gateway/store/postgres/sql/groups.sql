@@ -19,6 +19,9 @@ SELECT pg_notify('order_gateway', :payload);
 -- name: group_get
 SELECT number FROM store_groups WHERE group_id = :group_id;
 
+-- name: group_newest
+SELECT elapsed_us FROM store_groups ORDER BY number DESC LIMIT 1;
+
 -- name: group_last_of_boot
 SELECT elapsed_us, boot_us FROM store_groups WHERE boot_id = :boot_id ORDER BY number DESC LIMIT 1;
 

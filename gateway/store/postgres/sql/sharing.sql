@@ -3,8 +3,12 @@ INSERT INTO sweep_leader (one, gateway_id, term_ends_us) VALUES (1, :gateway_id,
 ON CONFLICT (one) DO UPDATE SET gateway_id = excluded.gateway_id, term_ends_us = excluded.term_ends_us
 WHERE sweep_leader.gateway_id = excluded.gateway_id OR sweep_leader.term_ends_us <= :elapsed_us;
 
+-- name: leader_get
+SELECT gateway_id, term_ends_us FROM sweep_leader WHERE one = 1;
+
 -- name: leader_resign
-DELETE FROM sweep_leader WHERE gateway_id = :gateway_id;
+-- The row stays, so that it is known since when nobody leads.
+UPDATE sweep_leader SET term_ends_us = :elapsed_us WHERE gateway_id = :gateway_id AND term_ends_us > :elapsed_us;
 
 -- name: stream_opened
 INSERT INTO streams (process, stream_id, opened_us) VALUES (:process, :stream_id, :elapsed_us)
@@ -16,8 +20,24 @@ SELECT stream_id FROM streams WHERE process = :process;
 -- name: streams_prune
 DELETE FROM streams WHERE opened_us < :before_us;
 
--- name: gateway_starts
-INSERT INTO gateways (gateway_id, started_at, settings_json) VALUES (:gateway_id, :at, :settings_json);
+-- name: gateway_tells
+INSERT INTO gateways (gateway_id, name, version, started_at, settings_json, last_seen_at, last_seen_us, waiting,
+    problems_json)
+VALUES (:gateway_id, :name, :version, :started_at, :settings_json, :last_seen_at, :last_seen_us, :waiting, :problems_json)
+ON CONFLICT (gateway_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_seen_us = excluded.last_seen_us,
+    waiting = excluded.waiting, problems_json = excluded.problems_json;
+
+-- name: gateways_prune
+-- Those that are long gone, and one that is gone since another of its name lives.
+DELETE FROM gateways WHERE gateway_id <> :gateway_id AND (
+    last_seen_us < :forgotten_us OR (last_seen_us < :gone_us AND name = :name)
+    OR (last_seen_us IS NULL AND started_at < :forgotten_at)
+);
+
+-- name: gateways_others
+-- Where there are too many, those that were heard of last.
+SELECT gateway_id, name, version, started_at, last_seen_at, last_seen_us, waiting, problems_json FROM gateways
+WHERE gateway_id <> :gateway_id ORDER BY last_seen_us DESC NULLS LAST, gateway_id LIMIT :count;
 
 -- name: gateway_stops
 DELETE FROM gateways WHERE gateway_id = :gateway_id;

@@ -160,7 +160,7 @@ def test_tasks_queries_and_the_catalogue_of_before_accounts_are_of_the_site_s_on
         assert (order.account, order.order_number, order.seen) == ("", "A-1", 9)
         assert book.rows("SELECT row, account FROM catalog_discrepancies") == [{"row": 4, "account": ""}]
         (worker,) = book.run(lambda tx, _: workers.everyone(tx))
-        assert (worker.sites, worker.accounts) == ((), ())
+        assert (worker.sites, worker.accounts, worker.gateway) == ((), (), "")
         with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
             book.connection.execute(
                 "INSERT INTO catalog_orders (site, account, order_number, discovered_at, last_seen_at, seen)"
