@@ -32,8 +32,8 @@ test: $(ready) ## Run the tests, in parallel; below five minutes on two cores
 test-extended: $(ready) ## Run the further tests: more crash points, runbook flows, the demo's and the benchmarks' own
 	@$(pytest) -m extended $(ARGS)
 
-simulate: $(ready) ## Simulate RUNS=2000 lives of gateway and worker with every fault (SEED=1, JOBS: all cores)
-	@$(VENV)/bin/python -m tests.simulation --runs $(or $(RUNS),2000) --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
+simulate: $(ready) ## Simulate RUNS=2000 lives in each kind of WORLD with every fault (SEED=1, JOBS: all cores)
+	@$(VENV)/bin/python -m tests.simulation --runs $(or $(RUNS),2000) --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS)) $(if $(WORLD),--world $(WORLD)) $(ARGS)
 
 mutants: $(ready) ## Take out one safeguard after the other; the simulation must find each out
 	@$(VENV)/bin/python -m tests.simulation --mutants --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY)) $(ARGS)

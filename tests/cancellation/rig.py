@@ -24,8 +24,8 @@ from gateway.dispatch.notifier import Notifier
 from gateway.store.sqlite.engine import SqliteStore
 from tests.simulation.gateway_machine import GatewayMachine
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.run import MEMORY, template
 from tests.simulation.store import SimStore
+from tests.simulation.template import MEMORY, migrated
 from tests.simulation.trace import Trace
 from tests.simulation.wire import ServerContext
 
@@ -123,7 +123,7 @@ class Rig:
     """A gateway that is up, and its callers."""
 
     def __init__(self, folder: Path) -> None:
-        shutil.copy(template(), folder / "gateway.db")
+        shutil.copy(migrated(), folder / "gateway.db")
         self.loop = Loop()
         chance = random.Random(1)  # noqa: S311 -- reproducible on purpose
         self.machine = WholeGateway(self.loop, folder, chance, Trace(self.loop.time, folder))

@@ -6,9 +6,11 @@ down again.
 
 import json
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+from gateway.domain.models import LeaseScope
 from tests.simulation.books import ACKNOWLEDGE, PLACED, TICK, TTL, Books, Event, LeaseSeen, TaskSeen, settled_at
 from tests.simulation.evidence_auditor import EvidenceAuditor
 from tests.simulation.permit_auditor import PermitAuditor
@@ -42,6 +44,11 @@ STUCK = {"stale": "task_stale", "needs_human": "task_needs_human"}
 """Statuses in which a task waits for a person, and the kind of alert that must stand as long as it does."""
 NOT_KNOWN = "it is not known whether the order was placed"
 """So a worker says that a look has told it nothing."""
+_LEASES_BY_SCOPE = {
+    LeaseScope.ACCOUNT: "leases, a slot an account",
+    LeaseScope.SITE: "leases, a slot a site",
+    LeaseScope.GLOBAL: "leases, a slot for all",
+}
 OF_HOLDER = ("acknowledge", "renew", "report", "finish", "permit")
 
 
@@ -72,13 +79,25 @@ class Auditor:
             if row["subject"] in books.intents:
                 subjects.add(row["subject"])
                 self._judge(database, row, ran_at)
-        active = database.execute("SELECT task_id FROM tasks WHERE status IN ('leased', 'running')").fetchall()
-        if len(active) > 1:
-            books.broken(f"{len(active)} tasks are active in one slot")
+        self._judge_slots(database)
         for subject in sorted(subjects):
             self._judge_task(database, subject)
             self._judge_mirror(database, subject)
         self._judge_alerts(database)
+
+    def _judge_slots(self, database: sqlite3.Connection) -> None:
+        """One active task a slot, and each in the slot of its own target."""
+        layout, active = self._books.layout, Counter[str]()
+        for row in database.execute("SELECT task_id, slot FROM tasks WHERE status IN ('leased', 'running')"):
+            slot = layout.slot(self._books.targets[row["task_id"]])
+            active[slot] += 1
+            if row["slot"] != slot:
+                self._books.broken(f"{row['task_id']}: occupies the slot {row['slot']}, its own is {slot}")
+        for count in active.values():
+            if count > 1:
+                self._books.broken(f"{count} tasks are active in one slot")
+        if len(active) > 1:
+            self._books.trace.count("slots occupied at once")
 
     def restored(self, path: Path) -> None:
         """The gateway has been put back to the moment of the last backup."""
@@ -145,6 +164,7 @@ class Auditor:
         if task.leases and not task.let_go_by_person:
             broken(f"{event.task_id}: leased again without a person")
         task.let_go_by_person = False
+        self._books.trace.count(_LEASES_BY_SCOPE[self._books.layout.scope])
         over_rest = event.details["via"] == "rest"
         seen = LeaseSeen(number, event.at, event.at + (TTL if over_rest else ACKNOWLEDGE), over_rest=over_rest)
         seen.acknowledged, seen.told_as_placed = over_rest, task.told_in_time

@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.target import Target
 from sandbox_shop.orders import Order
 from tests.simulation.gateway_machine import POLICY
+from tests.simulation.layout import Layout
+from tests.simulation.shop import SimShop
 from tests.simulation.trace import Trace
 from tests.simulation.worker_machine import WorkerMachine
 
@@ -113,6 +116,10 @@ class Books:
         """Leases that the gateway has forgotten with a restore; their holders do not know it yet."""
         self.forgotten_reports: set[tuple[str, str, int]] = set()
         self.intents: dict[str, dict[str, Any]] = {}
+        self.targets: dict[str, Target] = {}
+        """With which account of which site each task is to be ordered."""
+        self.layout: Layout
+        self.shops: Mapping[Target, SimShop] = {}
         self.orders: dict[str, list[Order]] = {}
         self.wished: set[str] = set()
         self.by_hand: set[str] = set()
@@ -154,6 +161,10 @@ class Books:
         """The lease under which a worker acts."""
         return self.lease_with(worker.current_task, worker.tokens.get(worker.current_task))
 
+    def shop_of(self, task_id: str) -> SimShop:
+        """The shop as the task's account sees it; as any, for no task."""
+        return self.shops[self.targets.get(task_id, self.layout.targets[0])]
+
     def has_click(self, task_id: str, worker: WorkerMachine | None = None) -> bool:
         """True if a journal (this worker's, or any) holds a click record of the task, on disk."""
         return any(
@@ -162,12 +173,10 @@ class Books:
         )
 
     def has_doubtful_order(self, task_id: str) -> bool:
-        """True if another task may have an order on the site whose number nobody has told the gateway."""
-        return any(
-            other != task_id and (task.told_as_placed or any(lease.may_have_clicked for lease in task.leases))
-            and not task.told_number
-            for other, task in self.tasks.items()
-        )  # fmt: skip
+        """True if another task of the target may have an order whose number nobody has told the gateway."""
+        target = self.targets[task_id]
+        others = (task for other, task in self.tasks.items() if other != task_id and self.targets[other] == target)
+        return any(task.may_be_ordered and not task.told_number for task in others)
 
     def back_up(self) -> "Books":
         """What the gateway will know if it is restored to this moment."""

@@ -71,6 +71,7 @@ class GatewayMachine:
         folder: Path,
         chance: random.Random,
         trace: Trace,
+        settings: Settings = SETTINGS,
     ) -> None:
         self.loop = loop
         self.path = folder / "gateway.db"
@@ -82,6 +83,7 @@ class GatewayMachine:
         self._booted_at = 0.0
         self._chance = chance
         self._trace = trace
+        self._settings = settings
         self._store: SimStore | None = None
         self._tokens = 0
         self._backups = folder / "backups"
@@ -177,7 +179,7 @@ class GatewayMachine:
         self._trace("gateway", "is up")
 
     def _build(self, store: Store, clock: ServiceClock, notifier: Notifier) -> Gateway:
-        settings = SETTINGS.model_copy(update={"gateway_db_path": self.path, "backup_dir": self._backups})
+        settings = self._settings.model_copy(update={"gateway_db_path": self.path, "backup_dir": self._backups})
         return build_gateway(store, clock, settings, notifier, ids=Ids(self._token, self._token, self._token))
 
     def _handle(self, gateway: Gateway) -> GrpcHandlers:

@@ -11,6 +11,7 @@ from ordergateway.v1 import operations_pb2, orders_pb2
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
+from common.target import Target
 from tests.simulation.books import Books, settled_at
 from tests.simulation.shop import SimShop
 from tests.simulation.site import item_url
@@ -74,9 +75,9 @@ class Upstream:
         """True if everything was acknowledged."""
         return all(task.done() for task in self._under_way)
 
-    def submit(self, task_id: str, intent: dict[str, Any], at: float) -> None:
+    def submit(self, task_id: str, intent: dict[str, Any], at: float, target: Target) -> None:
         """Files a task, some seconds from now."""
-        self._books.intents[task_id] = intent
+        self._books.intents[task_id], self._books.targets[task_id] = intent, target
         self._under_way.append(asyncio.ensure_future(self._submit(task_id, at)))
 
     def file_all_again(self) -> None:
@@ -99,7 +100,8 @@ class Upstream:
 
     async def _until_acknowledged(self, task_id: str) -> None:
         intent = json.dumps(self._books.intents[task_id])
-        request = orders_pb2.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=intent)
+        site, account = self._books.targets[task_id]
+        request = orders_pb2.SubmitOrderRequest(task_id=task_id, site=site, account=account, intent_json=intent)
         while True:
             try:
                 answer = await self._stub.SubmitOrder(request, metadata=METADATA, timeout=CALL_SECONDS)

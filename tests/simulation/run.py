@@ -1,63 +1,23 @@
-"""One run: a seed becomes a world, its faults, and what the auditor says."""
+"""One run: a seed becomes a world of one of the kinds, its faults, and what the auditor says."""
 
-import asyncio
 import logging
-import random
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
 import gateway.dispatch.dispatcher
-import gateway.store.sqlite.engine
 import worker.gateway.outbox
 import worker.orders.loop
 import worker.orders.permit
-from gateway.store.sqlite.engine import open_database
-from tests.simulation.auditor import Auditor
-from tests.simulation.books import Books
-from tests.simulation.evidence_auditor import EvidenceAuditor
-from tests.simulation.faults import Faults
-from tests.simulation.gateway_machine import BEGINNING, GatewayMachine
-from tests.simulation.journal_lock import Locks
-from tests.simulation.loop import THE_END, VirtualLoop
-from tests.simulation.network import Link
-from tests.simulation.people import Person, Upstream, make_intent
-from tests.simulation.reader import Reader
-from tests.simulation.scripts import LateAsker, RestScript
-from tests.simulation.shop import SimShop
-from tests.simulation.site_auditor import SiteAuditor
-from tests.simulation.strikes import Strikes
-from tests.simulation.the_end import judge_end
-from tests.simulation.themes import theme_of
-from tests.simulation.trace import Trace
-from tests.simulation.wire import Channel
-from tests.simulation.worker_machine import WorkerMachine
-
-HEALING_SECONDS = 4_000.0
-ROUND_SECONDS = 8.0
-MEMORY = Path("/dev/shm")  # noqa: S108 -- a folder of the run's own is made in it
+from tests.simulation.layout import World
+from tests.simulation.template import MEMORY
+from tests.simulation.world import Result, SimulatedWorld
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What came of a run. `lines` is its timeline, `seconds` its virtual length."""
-
-    seed: int
-    digest: str
-    seconds: float
-    violations: tuple[str, ...]
-    counts: Counter[str] = field(repr=False)
-    lines: tuple[str, ...] = field(repr=False)
-
-
-def simulate(seed: int) -> Result:
+def simulate(seed: int, world: World = World.ALONE) -> Result:
     """Runs one seed."""
     parent = MEMORY if MEMORY.is_dir() else None
     folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=parent))
@@ -65,7 +25,7 @@ def simulate(seed: int) -> Result:
     logging.disable(logging.CRITICAL)
     try:
         with _pace():
-            return _World(seed, folder).run()
+            return SimulatedWorld(seed, folder, world).run()
     finally:
         logging.disable(disabled)
         shutil.rmtree(folder)
@@ -86,171 +46,3 @@ def _pace() -> Iterator[None]:
         ):
             stack.enter_context(patch.object(module, name, seconds))
         yield
-
-
-class _World:
-    def __init__(self, seed: int, folder: Path) -> None:
-        self.seed = seed
-        self.loop = loop = VirtualLoop()
-        self.trace = trace = Trace(loop.time, folder)
-        self.books = books = Books(loop.time, trace)
-        evidence = self.evidence = EvidenceAuditor(books)
-        self.auditor = auditor = Auditor(books, evidence)
-        self.site_auditor = SiteAuditor(books)
-        self.chance = self._chance("world")
-        self.theme = theme = theme_of(seed)
-        self.folder = folder
-        shutil.copy(template(), folder / "gateway.db")
-        self.read = Reader(folder / "gateway.db")
-        loop.at_the_end.append(self.read.close)
-        self.gateway = GatewayMachine(loop, folder, self._chance("gateway"), trace)
-        self.gateway.watch = auditor
-        self.shop = SimShop(loop.time, BEGINNING)
-        self.links: list[Link] = []
-        self.locks = Locks(hold=theme is None or not theme.shared)
-        count = self.chance.choice((1, 2)) if theme is None else theme.workers
-        self.workers = [self._worker(name) for name in ("worker-a", "worker-b")[:count]]
-        books.workers = self.workers
-        books.only_orders = theme is not None and theme.shared
-        self.person = Person(self._channel("person"), self._chance("person"), books, self.shop)
-        self.person.waits = theme is not None and theme.waits
-        self.upstream = Upstream(self._channel("upstream"), self._chance("upstream"), books)
-        self.strikes = Strikes(
-            self._chance("strikes"), self.gateway, self.workers, self.links, self.person, self.upstream, self.shop,
-            books, auditor,
-        )  # fmt: skip
-        self.strikes.can_restore = count == 1 or books.only_orders
-        self.faults = Faults(
-            self._chance("faults"), theme, self.strikes, self.gateway, self.workers, self.links, self.person, trace
-        )
-
-    def _chance(self, name: str) -> random.Random:
-        return random.Random(f"{self.seed}/{name}")  # noqa: S311 -- reproducible on purpose
-
-    def _link(self, name: str) -> Link:
-        link = Link(self.loop, self._chance(f"link {name}"), name, self.trace.count)
-        self.links.append(link)
-        return link
-
-    def _channel(self, name: str) -> Channel:
-        return Channel(self._link(f"{name}-gateway"), self.gateway.server, self._chance(f"channel {name}"))
-
-    def _worker(self, name: str) -> WorkerMachine:
-        links = (self._link(f"{name}-gateway"), self._link(f"{name}-shop"))
-        folder = self.folder / ("shared" if self.theme is not None and self.theme.shared else name)
-        return WorkerMachine(
-            self.loop, folder, name, self.gateway.server, self.shop, links, self._chance(name), self.trace,
-            self.site_auditor, self.locks.take,
-        )  # fmt: skip
-
-    def run(self) -> Result:
-        try:
-            self.loop.run_until_complete(self._live())
-        except Exception as error:  # noqa: BLE001 -- a run that breaks off is a finding with a timeline
-            self.books.broken(f"the run broke off: {error!r}")
-        finally:
-            for machine in (self.gateway, *self.workers):
-                if machine.process is not None and machine.process.alive:
-                    machine.process.last_point = THE_END
-                    machine.power_off()
-            faults = list(self.loop.faults)
-            self.loop.abandon()
-        for fault in faults:
-            self.books.broken(f"a fault of the program: {fault}")
-        return Result(
-            self.seed,
-            self.trace.digest(),
-            self.trace.seconds,
-            tuple(self.books.violations),
-            self.trace.counts,
-            tuple(self.trace.lines),
-        )
-
-    async def _live(self) -> None:
-        theme = self.theme
-        self._furnish()
-        self.gateway.start(self.faults.fuse(3_000))
-        self.faults.start_workers()
-        length = self.chance.choice((60.0, 100.0, 180.0) if theme is None else (100.0, 150.0))
-        tasks = self.chance.choice((1, 2, 3, 4, 5)) if theme is None else theme.tasks
-        spread = length * 0.6 if self.chance.random() < 0.5 else 5.0
-        if theme is not None:
-            length, spread = theme.length or length, theme.spread or spread
-        alike = theme.alike if theme is not None else self.chance.random() < 0.4
-        dear = theme.dear if theme is not None else self.chance.random() < 0.1
-        popular = make_intent(self.chance, dear=dear)
-        for number in range(1, tasks + 1):
-            intent = popular if alike and self.chance.random() < 0.9 else make_intent(self.chance, dear=dear)
-            late = theme.late if theme is not None else 0.0
-            at = self.chance.uniform(late, spread) if number > 1 else self.chance.uniform(0, 5.0)
-            self.upstream.submit(f"t-{number}", intent, at)
-        strange = self._strange_workers()
-        await self.faults.run(length)
-        for worker_of_others in strange:
-            worker_of_others.cancel()
-        self.faults.heal()
-        await self._settle()
-        judge_end(self.books, self.read)
-        self.evidence.judge_end()
-        self.loop.forget_done()
-        await asyncio.sleep(1)
-        self.loop.forget_done()
-
-    def _strange_workers(self) -> "list[asyncio.Task[None]]":
-        """None where the gateway may be put back: what they bought is then known to nobody (docs/guarantees.md)."""
-        theme = self.theme
-        may = theme.scripts if theme is not None else not self.strikes.can_restore and self.chance.random() < 0.3
-        if not may:
-            return []
-        self.strikes.can_restore = False
-        parts = (self.shop, self._chance("script"), self.books, self.site_auditor)
-        channel = self._channel("script")
-        until = self.loop.time() + (20.0 if theme is not None else 1_000.0)  # then our workers come
-        return [
-            asyncio.ensure_future(RestScript(self.gateway, *parts).run(until)),
-            asyncio.ensure_future(LateAsker(channel, *parts).run(until)),
-        ]
-
-    def _furnish(self) -> None:
-        """What the account has seen before: orders that have nothing to do with us, things in the cart."""
-        strangers = self.theme.strangers if self.theme is not None else 0
-        many = strangers or self.chance.choice((0, 2, 7))
-        self.shop.order_from_elsewhere(many, timedelta(hours=self.chance.choice((1, 20))))
-        self.shop.order_from_elsewhere(2, timedelta(days=3))
-        for _ in range(self.chance.choice((0, 1, 2))):
-            self.strikes.fill_cart()
-        if (self.theme is not None and self.theme.backed_up) or self.chance.random() < 0.3:
-            self.strikes.back_up()
-
-    async def _settle(self) -> None:
-        """The person acts until nothing is left to do."""
-        end = self.loop.time() + HEALING_SECONDS
-        while self.loop.time() < end:
-            await asyncio.sleep(ROUND_SECONDS)
-            self.faults.keep_up()
-            if self.books.paused:
-                await self.person.resume()
-            if await self.person.settle() and self.upstream.is_done and not self._waiting():
-                return
-        self.books.broken(f"something waits for ever: {self._waiting()}")
-
-    def _waiting(self) -> list[str]:
-        waiting = []
-        for machine in self.workers:
-            for row in machine.read("SELECT task_id FROM outbox WHERE settled_at IS NULL"):
-                waiting.append(f"a report of {row['task_id']} on {machine.name}")
-            for row in machine.read("SELECT task_id FROM reclaim_wishes WHERE status IN ('waiting', 'taken')"):
-                waiting.append(f"a reclaim request for {row['task_id']} on {machine.name}")
-        for row in self.read("SELECT task_id, status FROM tasks WHERE status NOT IN ('succeeded', 'failed')"):
-            waiting.append(f"{row['task_id']} is {row['status']}")
-        return waiting
-
-
-@cache
-def template() -> Path:
-    """A migrated database, copied for each run."""
-    path = Path(tempfile.mkdtemp(prefix="simulation-template-")) / "gateway.db"
-    database = open_database(path)
-    database.writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.close()
-    return path

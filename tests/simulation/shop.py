@@ -15,20 +15,23 @@ REFLECTION_SECONDS = 30.0
 PER_PAGE = 5
 STEP = 10_000
 """Between two order numbers: their last four characters are the same."""
+APART = 1_000
+"""So many numbers a shop is away from the next one, whose accounts are others."""
 NOBODY_ELSES = ("mug-named", None, ("ネイビー", "包装なし"), 1)
 """An article that no task is about."""
 
 
 class SimShop(Shop):
-    """`in_cart_since`: when each thing in the cart was put there, in virtual seconds."""
+    """What one account of a site sees. `in_cart_since`: when each thing in the cart was put there, virtual seconds."""
 
-    def __init__(self, seconds: Callable[[], float], beginning: datetime) -> None:
+    def __init__(self, seconds: Callable[[], float], beginning: datetime, number: int = 0) -> None:
         super().__init__(
             ShopSettings(reflection_delay_seconds=REFLECTION_SECONDS, orders_per_page=PER_PAGE),
             lambda: beginning + timedelta(seconds=seconds()),
         )
         self._seconds = seconds
         self.in_cart_since: list[float] = []
+        self._sequence = number * APART * STEP
 
     def notify(self) -> None:
         """Nobody waits for a change of the shop here."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import httpx
 
+from common.target import Target
 from sandbox_shop.catalogue import SHOP_CODE, SHOP_ID, SHOP_NAME
 from sandbox_shop.orders import Line, Order, PaymentState, Stage
 from sandbox_shop.shop import ShopError
@@ -55,11 +56,11 @@ _PAYMENTS = {
 class SiteWatch(Protocol):
     """Sees what a worker does on the site."""
 
-    def write_begins(self, worker: Any, what: str) -> None: ...
-    def submit_begins(self, worker: Any, opened_at: float) -> None: ...
+    def write_begins(self, worker: Any, what: str, session: Target) -> None: ...
+    def submit_begins(self, worker: Any, opened_at: float, session: Target) -> None: ...
     def submit_broken_off(self, worker: Any, began: float) -> None: ...
-    def placed(self, worker_name: str, task_id: str, order: Order) -> None: ...
-    def pay_begins(self, worker: Any, number: str) -> None: ...
+    def placed(self, worker_name: str, task_id: str, order: Order, session: Target) -> None: ...
+    def pay_begins(self, worker: Any, number: str, session: Target) -> None: ...
     def paid(self, order: Order) -> None: ...
     def cart_cleared(self, lines: int) -> None: ...
     def looked(
@@ -77,15 +78,22 @@ class Buyer(Protocol):
 
 
 class SimSite:
-    """Implements worker.sites.port.Site for one worker process."""
+    """Implements worker.sites.port.Site for one worker process, in the session of one account."""
 
-    name = "sandbox"
-    account = ""
     can_order = True
 
     def __init__(
-        self, shop: SimShop, link: Link, process: Process, chance: random.Random, watch: SiteWatch, worker: Buyer
+        self,
+        target: Target,
+        shop: SimShop,
+        link: Link,
+        process: Process,
+        chance: random.Random,
+        watch: SiteWatch,
+        worker: Buyer,
     ) -> None:
+        self.target = target
+        self.name, self.account = target
         self._shop = shop
         self._link = link
         self._process = process
@@ -132,7 +140,7 @@ class SimSite:
         return await self._exchange("check_session", lambda: True)
 
     async def clear_cart(self) -> Cart:
-        self._watch.write_begins(self._worker, "clear_cart")
+        self._watch.write_begins(self._worker, "clear_cart", self.target)
 
         def clear() -> Cart:
             self._watch.cart_cleared(self._shop.empty_cart())
@@ -141,7 +149,7 @@ class SimSite:
         return await self._exchange("clear_cart", clear)
 
     async def add_to_cart(self, item: Item) -> Page:
-        self._watch.write_begins(self._worker, "add_to_cart")
+        self._watch.write_begins(self._worker, "add_to_cart", self.target)
 
         def add() -> Page:
             code = item.item_url.rstrip("/").rpartition("/")[2]
@@ -180,11 +188,11 @@ class SimSite:
 
     async def _submit(self, confirmation: Confirmation, *, fresh: bool) -> Submission:
         task_id, token = self._worker.current_task, confirmation.form["token"]
-        self._watch.submit_begins(self._worker, self._opened[token])
+        self._watch.submit_begins(self._worker, self._opened[token], self.target)
 
         def place() -> Submission:
             order = self._shop.submit(ACCOUNT, token)
-            self._watch.placed(self._worker.name, task_id, order)
+            self._watch.placed(self._worker.name, task_id, order, self.target)
             shown = order.number if self._chance.random() < 0.97 else None
             return Submission(shown, self._page("/order/thanks"))
 
@@ -198,7 +206,7 @@ class SimSite:
     ) -> Payment:
         del payable_yen, options
         await self._connect(pre_send_check)
-        self._watch.pay_begins(self._worker, site_order_id)
+        self._watch.pay_begins(self._worker, site_order_id, self.target)
 
         def pay() -> Payment:
             order = self._shop.order_of(ACCOUNT, site_order_id)

@@ -9,10 +9,13 @@ from typing import Any
 
 from ordergateway.v1 import order_leases_pb2, orders_pb2
 
+from common.target import Target
 from sandbox_shop.orders import Order
 from tests.simulation.books import MARGIN, Books, Look
+from tests.simulation.layout import SITE
 from tests.simulation.worker_machine import POLICY, STOP_SECONDS, WorkerMachine
 
+ONLY = Target(SITE)
 NOT_ORDERED = order_leases_pb2.Verification.VERDICT_NOT_ORDERED
 
 
@@ -58,14 +61,21 @@ class SiteAuditor:
         if lease is None or (lease.ended is not None and lease.ended < sent):
             self._books.broken(f"{request.task_id}: {method} was granted to the token of a lease that had ended")
 
-    def refused(self, path: str, request: Any) -> None:
+    def refused(self, worker: WorkerMachine, path: str, request: Any) -> None:
         """A worker got no for an answer."""
+        if path.endswith("/ReclaimOrder") and self._books.targets[request.task_id] not in worker.serves.targets:
+            self._books.trace.count("reclaims for other accounts refused")
         if path.endswith("/RequestSubmitPermit"):
             self._refused_at[request.lease_token] = self._books.now()
 
     def lease_came(self, worker: WorkerMachine, lease: Any) -> None:
-        """A lease has come to a worker: again, if its journal has it."""
+        """A lease has come to a worker: of a target that it serves; again, if its journal has it."""
         self._books.came.add(lease.lease_token)
+        target = self._books.targets[lease.task_id]
+        if target not in worker.serves.targets:
+            self._books.broken(f"{lease.task_id}: {worker.name} gets an order of {target}, which it does not serve")
+        if target != (lease.site, lease.account):
+            self._books.broken(f"{lease.task_id}: {worker.name} is told {lease.site}/{lease.account} for {target}")
         if lease.lease_token in self._books.undone:
             self._books.broken(f"{lease.task_id}: {worker.name} gets a lease that was undone")
         if worker.read("SELECT 1 FROM leases WHERE lease_token = ?", lease.lease_token):
@@ -76,10 +86,12 @@ class SiteAuditor:
 
     # On the site
 
-    def write_begins(self, worker: WorkerMachine, what: str) -> None:
-        """A worker may only write to the site under a lease that lives."""
+    def write_begins(self, worker: WorkerMachine, what: str, session: Target) -> None:
+        """A worker may only write to the site under a lease that lives, and as the task's account."""
         broken, now = self._books.broken, self._books.now()
         task_id = worker.current_task
+        if session != self._books.targets[task_id]:
+            broken(f"{task_id}: {what} by {worker.name} as {session}, it is for {self._books.targets[task_id]}")
         lease = self._books.lease_of(worker)
         if lease is None:
             broken(f"{task_id}: {what} by {worker.name} without a lease")
@@ -120,16 +132,16 @@ class SiteAuditor:
         known = worker.read("SELECT 1 FROM leases WHERE task_id = ? AND lease_token <> ?", task_id, lease.token)
         if (known or lease.number > 1) and lease.token not in self._books.looks:
             broken(f"{task_id}: {worker.name} orders what was leased before without a verification")
-        left = [since for since in worker.shop.in_cart_since if since < lease.acknowledged_at]
+        left = [since for since in self._books.shop_of(task_id).in_cart_since if since < lease.acknowledged_at]
         if left:
             broken(f"{task_id}: {worker.name} fills a cart with things in it that are older than its lease")
 
-    def submit_begins(self, worker: WorkerMachine, opened_at: float) -> None:
-        """The click. `opened_at`: when the page was opened that is confirmed by it."""
+    def submit_begins(self, worker: WorkerMachine, opened_at: float, session: Target) -> None:
+        """The click, in the session of an account. `opened_at`: when the page was opened that is confirmed by it."""
         broken, now, task_id = self._books.broken, self._books.now(), worker.current_task
         self._books.trace(worker.name, f"{task_id}: CLICKS")
         self._books.trace.count("clicks")
-        self.write_begins(worker, "submit")
+        self.write_begins(worker, "submit", session)
         if not self._books.has_click(task_id, worker):
             broken(f"{task_id}: {worker.name} clicks without a click record")
         lease = self._books.lease_of(worker)
@@ -148,18 +160,24 @@ class SiteAuditor:
         if in_time and not (worker.stopped_at is not None and now >= worker.stopped_at + STOP_SECONDS - 0.001):
             self._books.broken(f"{worker.current_task}: {worker.name} breaks off its click after {now - began:.1f} s")
 
-    def placed(self, worker_name: str, task_id: str, order: Order) -> None:
-        """The shop has taken an order for this task."""
+    def placed(self, worker_name: str, task_id: str, order: Order, session: Target = ONLY) -> None:
+        """The shop has taken an order for this task, in the session of an account."""
         self._books.trace(
             "shop", f"takes order {order.number} for {task_id} of {worker_name}, {order.quote.payable_yen} yen"
         )
         self._books.trace.count("orders placed")
+        if session.account:
+            self._books.trace.count("orders with a named account")
+        if session.site != SITE:
+            self._books.trace.count("orders on a second site")
         broken = self._books.broken
         orders = self._books.orders.setdefault(task_id, [])
         orders.append(order)
         if len(orders) > 1:
             self._books.trace.count("duplicates")
             broken(f"{task_id}: ORDERED {len(orders)} TIMES", grave=True)
+        if session != self._books.targets[task_id]:
+            broken(f"{task_id}: ordered with {session}, wanted {self._books.targets[task_id]}")
         intent = self._books.intents[task_id]
         wanted: Counter[tuple[str, str | None]] = Counter()
         for item in intent["items"]:
@@ -172,10 +190,10 @@ class SiteAuditor:
         if order.quote.payable_yen > intent["max_total_yen"]:
             broken(f"{task_id}: ordered for {order.quote.payable_yen} yen, allowed were {intent['max_total_yen']}")
 
-    def pay_begins(self, worker: WorkerMachine, number: str) -> None:
+    def pay_begins(self, worker: WorkerMachine, number: str, session: Target) -> None:
         """A worker pays."""
         task_id = worker.current_task
-        self.write_begins(worker, "pay")
+        self.write_begins(worker, "pay", session)
         lease = self._books.lease_of(worker)
         if lease is not None and lease.number > 1:
             self._books.broken(f"{task_id}: a recovered run pays")

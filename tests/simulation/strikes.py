@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from contextvars import Context
 from typing import Any
 
@@ -31,7 +32,7 @@ class Strikes:
         links: list[Link],
         person: Person,
         upstream: Upstream,
-        shop: SimShop,
+        shops: Sequence[SimShop],
         books: Books,
         auditor: Auditor,
     ) -> None:
@@ -41,7 +42,7 @@ class Strikes:
         self._links = links
         self._person = person
         self._upstream = upstream
-        self._shop = shop
+        self._shops = shops
         self._books = books
         self._auditor = auditor
         self._trace: Trace = books.trace
@@ -98,12 +99,14 @@ class Strikes:
     def at_crowd(self, worker: WorkerMachine, blow: Blow) -> None:
         """Others use the account just now: what comes next stands on the list's second page soon."""
         del blow
-        worker.shop_link.later(self._chance.uniform(0.5, 5.0), lambda: self._shop.order_from_elsewhere(6))
+        shop = self._books.shop_of(worker.current_task)
+        worker.shop_link.later(self._chance.uniform(0.5, 5.0), lambda: shop.order_from_elsewhere(6))
 
     def at_alike_elsewhere(self, worker: WorkerMachine, blow: Blow) -> None:
         """Somebody orders the very same, twice."""
         del blow
-        self._shop.order_the_same(self._books.intents[worker.current_task])
+        task_id = worker.current_task
+        self._books.shop_of(task_id).order_the_same(self._books.intents[task_id])
 
     def at_trouble(self, worker: WorkerMachine, blow: Blow) -> None:
         """One step on the site, or at the gateway, meets worse weather than the others, until the next order."""
@@ -213,20 +216,24 @@ class Strikes:
     def pause(self) -> None:
         self._send(self._person.pause(self._chance.uniform(5, 60)))
 
+    def _any_shop(self) -> SimShop:
+        return self._shops[0] if len(self._shops) == 1 else self._chance.choice(self._shops)
+
     def fill_cart(self) -> None:
         """Somebody uses the account on a phone."""
-        self._shop.add_to_cart(ACCOUNT, "sencha-100g", None, (), 1)
+        self._any_shop().add_to_cart(ACCOUNT, "sencha-100g", None, (), 1)
         self._trace("shop", "somebody put something into the cart")
 
     def change_price(self) -> None:
-        product = self._shop.products[self._chance.choice(("sencha-100g", "tshirt-basic"))]
+        product = self._any_shop().products[self._chance.choice(("sencha-100g", "tshirt-basic"))]
         dear = max(product.price_yen, 1_080) * 3 if product.price_yen < 10_000 else product.price_yen
         product.price_yen = self._chance.choice((product.price_yen, dear, dear, 1_080, 1_980))
 
     def advance_order(self) -> None:
-        for order in self._shop.orders.values():
+        shop = self._any_shop()
+        for order in shop.orders.values():
             if order.stage not in (Stage.DELIVERED, Stage.CANCELLED) and self._chance.random() < 0.3:
-                self._shop.advance(order)
+                shop.advance(order)
 
     def back_up(self) -> None:
         """The gateway's database is backed up, as far as it is committed."""

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.simulation.mutants.hunt import MOST_RUNS, MUTANTS, hunt
+from tests.simulation.mutants.registry import WORLDS
 from tests.simulation.mutants.worker import payment_repeated
 from tests.simulation.run import simulate
 
@@ -84,6 +85,11 @@ FOUND_BY = {
     "a_report_is_sent_once": 3,
     "delivery_gives_up": 14,
     "taken_reclaim_request_is_forgotten": 15,
+    "handed_another_target": 2,
+    "reclaimed_for_another_account": 1,
+    "slot_of_another_account": 3,
+    "a_slot_an_account_whatever_the_scope": 1,
+    "session_of_another_account": 1,
 }
 
 
@@ -92,7 +98,7 @@ FOUND_BY = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_missing_safeguard_is_found_out(name: str) -> None:
     with MUTANTS[name]():
-        result = simulate(FOUND_BY[name])
+        result = simulate(FOUND_BY[name], WORLDS[name])
     if not result.violations:
         assert hunt(1, frozenset(), name).runs, f"{MOST_RUNS} runs did not notice that the safeguard was missing"
 
@@ -104,6 +110,6 @@ def test_the_payment_record_alone_keeps_a_second_payment_out() -> None:
     assert result.counts["payments"]
 
 
-@pytest.mark.parametrize("name", ["no_permit", "null_erases", "no_acknowledgement"])
+@pytest.mark.parametrize("name", ["no_permit", "null_erases", "no_acknowledgement", "handed_another_target"])
 def test_the_same_run_is_clean_with_the_safeguard(name: str) -> None:
-    assert not simulate(FOUND_BY[name]).violations
+    assert not simulate(FOUND_BY[name], WORLDS[name]).violations

@@ -68,8 +68,8 @@ class Theme:
 
 
 PERMIT = "RequestSubmitPermit"
-_BEFORE_THE_CLICK = (At.ACKNOWLEDGED, At.CART_ADDED, At.CART_CHECKED, At.CONFIRMED)
-_AT_THE_CLICK = (At.CONFIRMED, At.PERMITTED, At.PERMITTED, At.CLICK_RECORDED)
+BEFORE_THE_CLICK = (At.ACKNOWLEDGED, At.CART_ADDED, At.CART_CHECKED, At.CONFIRMED)
+AT_THE_CLICK = (At.CONFIRMED, At.PERMITTED, At.PERMITTED, At.CLICK_RECORDED)
 _SLOW_ANSWERS = Weather(slow=0.7, longest=9.0)
 _NO_ANSWER = Weather(lost_request=0.1, lost_answer=0.75)
 _NO_LIST = Weather(lost_answer=0.8)
@@ -90,7 +90,7 @@ THEMES = (
     ),
     Theme(
         "a pause of a lease's length",
-        (Blow("freeze", (*_BEFORE_THE_CLICK, At.PERMITTED), (33.0, 44.0), again=True),),
+        (Blow("freeze", (*BEFORE_THE_CLICK, At.PERMITTED), (33.0, 44.0), again=True),),
         gateway=_SLOW_ANSWERS,
         tasks=4,
     ),
@@ -104,19 +104,19 @@ THEMES = (
     ),
     Theme(
         "the first worker comes back",
-        (Blow("freeze", (*_BEFORE_THE_CLICK, At.PERMITTED), (45.0, 90.0)),),
+        (Blow("freeze", (*BEFORE_THE_CLICK, At.PERMITTED), (45.0, 90.0)),),
         person_gap=4.0,
         workers=2,
     ),
     Theme(
         "a clock that is set",
-        (Blow("freeze", _BEFORE_THE_CLICK, (33.0, 60.0)), Blow("set_back", _BEFORE_THE_CLICK, again=True)),
+        (Blow("freeze", BEFORE_THE_CLICK, (33.0, 60.0)), Blow("set_back", BEFORE_THE_CLICK, again=True)),
         strikes=("set_back",),
         gap=4.0,
     ),
     Theme(
         "power lost at the click",
-        (Blow("crash", (*_AT_THE_CLICK, At.PERMITTED, At.CLICKED), chance=0.7),),
+        (Blow("crash", (*AT_THE_CLICK, At.PERMITTED, At.CLICKED), chance=0.7),),
         person_gap=5.0,
         strikes=("crash_worker",),
         gap=15.0,
@@ -124,7 +124,7 @@ THEMES = (
     ),
     Theme(
         "another journal",
-        (Blow("crash", (*_AT_THE_CLICK, At.CLICKED), chance=0.5),),
+        (Blow("crash", (*AT_THE_CLICK, At.CLICKED), chance=0.5),),
         person_gap=6.0,
         workers=2,
         tasks=4,
@@ -180,7 +180,7 @@ THEMES = (
     Theme(
         "a full disk",
         (
-            Blow("fill_disk", _BEFORE_THE_CLICK, (0.05, 2.0), chance=0.4),
+            Blow("fill_disk", BEFORE_THE_CLICK, (0.05, 2.0), chance=0.4),
             Blow("crash", (At.CONFIRMED, At.PERMITTED), chance=0.6),
         ),
         gateway=Weather(slow=0.3, longest=3.0),
@@ -367,7 +367,7 @@ THEMES = (
     ),
     Theme(
         "workers of others",
-        (Blow("crash", _AT_THE_CLICK, chance=0.3),),
+        (Blow("crash", AT_THE_CLICK, chance=0.3),),
         scripts=True,
         workers_from=20.0,
         person_gap=10.0,

@@ -2,14 +2,16 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from common.target import Target
 from tests.simulation.gateway_machine import BEGINNING
 from tests.simulation.journal_connection import InlineConnection
+from tests.simulation.layout import Serves
 from tests.simulation.loop import THE_END, Process, VirtualLoop
 from tests.simulation.network import Link
 from tests.simulation.reader import Reader
@@ -85,7 +87,8 @@ class WorkerMachine:
         folder: Path,
         name: str,
         server: Server,
-        shop: SimShop,
+        serves: Serves,
+        shops: Mapping[Target, SimShop],
         links: tuple[Link, Link],
         chance: random.Random,
         trace: Trace,
@@ -110,7 +113,8 @@ class WorkerMachine:
         self.tokens: dict[str, str] = {}
         """The lease token that the worker last renewed, by task."""
         self.gateway_link, self.shop_link = links
-        self.shop = shop
+        self.serves = serves
+        self._shops = shops
         self._server = server
         self._chance = chance
         self._trace = trace
@@ -210,6 +214,7 @@ class WorkerMachine:
             session_id=self._entropy.token(),
             journal_id=journal.journal_id,
             token="secret",
+            accounts=self.serves.accounts,
         )
         outbox = Outbox(journal.reports, gateway, clock, self._entropy, "worker")
         parts = Parts(
@@ -225,7 +230,10 @@ class WorkerMachine:
             on_event=self._on_event,
             policy=POLICY,
         )
-        sites = [SimSite(self.shop, self.shop_link, process, chance, self._watch, self)]
+        sites = [
+            SimSite(target, self._shops[target], self.shop_link, process, chance, self._watch, self)
+            for target in self.serves.targets
+        ]
         accounts = AccountLocks()
         monitor = Monitor(parts, by_target(sites), accounts, MONITOR)
         loop = OrderLoop(
@@ -265,7 +273,7 @@ class WorkerWatch(SiteWatch, Protocol):
 
     def requested(self, worker: WorkerMachine, path: str, request: Any) -> None: ...
     def answered(self, worker: WorkerMachine, path: str, request: Any, answer: Any, sent: float) -> None: ...
-    def refused(self, path: str, request: Any) -> None: ...
+    def refused(self, worker: WorkerMachine, path: str, request: Any) -> None: ...
     def lease_came(self, worker: WorkerMachine, lease: Any) -> None: ...
     def written_over(self, worker_name: str, path: str) -> None: ...
 
@@ -291,7 +299,7 @@ class _Calls(CallWatch):
         self._watch.answered(self._worker, path, request, answer, sent)
 
     def refused(self, path: str, request: Any) -> None:
-        self._watch.refused(path, request)
+        self._watch.refused(self._worker, path, request)
 
     def lost(self, path: str) -> None:
         if path.endswith("/RequestSubmitPermit"):

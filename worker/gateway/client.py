@@ -165,7 +165,7 @@ class GatewayClient:
         check_same("RequestSubmitPermit", "task_id", answer.task_id, task_id)
         return answer
 
-    async def reclaim(self, task_id: str, *, requested_by: str, reason: str) -> pb.Lease:
+    async def reclaim(self, task_id: str, sites: Sequence[str], *, requested_by: str, reason: str) -> pb.Lease:
         """See OrderLeases."""
         request = pb.ReclaimOrderRequest(
             task_id=task_id,
@@ -175,6 +175,7 @@ class GatewayClient:
             requested_by=requested_by,
             reason=reason,
             accounts=self._accounts,
+            sites=sites,
         )
         answer = await self._call(
             "ReclaimOrder", lambda: self._stub.ReclaimOrder(request, metadata=self._metadata, timeout=CALL_SECONDS)

@@ -112,7 +112,7 @@ class OrderLeases(Protocol):
         """Ask for leave to make the one irreversible click."""
         ...
 
-    async def reclaim(self, task_id: str, *, requested_by: str, reason: str) -> pb.Lease:
+    async def reclaim(self, task_id: str, sites: Sequence[str], *, requested_by: str, reason: str) -> pb.Lease:
         """Take a stale task again, on that person's command."""
         ...
 

@@ -159,7 +159,10 @@ class OrderLoop:
         journal = self._parts.journal
         try:
             lease = await self._parts.gateway.reclaim(
-                reclaim_request.task_id, requested_by=reclaim_request.requested_by, reason=reclaim_request.reason
+                reclaim_request.task_id,
+                self._names,
+                requested_by=reclaim_request.requested_by,
+                reason=reclaim_request.reason,
             )
         except Refused as refusal:
             if refusal.reason == errors_pb2.ERROR_REASON_ANOTHER_TASK_ACTIVE:

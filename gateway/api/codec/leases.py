@@ -59,12 +59,12 @@ def wait_of(request: order_leases_pb2.LeaseOrdersRequest, policy: Policy) -> tim
 
 
 def reclaim_request(request: order_leases_pb2.ReclaimOrderRequest, policy: Policy, identity: str) -> LeaseRequest:
-    """Check who reclaims a task, and with which accounts; the site is the task's own."""
+    """Check who reclaims a task, on which sites and with which accounts; a worker that names no site serves any."""
     return LeaseRequest(
         worker_id=fields.key("worker_id", request.worker_id),
         session_id=fields.opaque_id("session_id", request.session_id),
         journal_id=fields.opaque_id("journal_id", request.journal_id),
-        sites=policy.sites,
+        sites=fields.sites("sites", request.sites, policy.sites) if request.sites else policy.sites,
         via=Via.GRPC,
         identity=identity,
         accounts=fields.accounts("accounts", request.accounts),

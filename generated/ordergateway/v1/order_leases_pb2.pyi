@@ -607,6 +607,7 @@ class ReclaimOrderRequest(_message.Message):
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     ACCOUNTS_FIELD_NUMBER: _builtins.int
+    SITES_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key. Required."""
     worker_id: _builtins.str
@@ -623,6 +624,12 @@ class ReclaimOrderRequest(_message.Message):
     def accounts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The accounts that this worker serves, as in LeaseOrdersRequest; a task of another one is refused (STATUS_CONFLICT)."""
 
+    @_builtins.property
+    def sites(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The sites that this worker serves, as in LeaseOrdersRequest; a task of another one is refused (STATUS_CONFLICT). None,
+        as a worker of an earlier version says: any.
+        """
+
     def __init__(
         self,
         *,
@@ -633,10 +640,11 @@ class ReclaimOrderRequest(_message.Message):
         requested_by: _builtins.str = ...,
         reason: _builtins.str = ...,
         accounts: _abc.Iterable[_builtins.str] | None = ...,
+        sites: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "journal_id", b"journal_id", "reason", b"reason", "requested_by", b"requested_by", "session_id", b"session_id", "task_id", b"task_id", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "journal_id", b"journal_id", "reason", b"reason", "requested_by", b"requested_by", "session_id", b"session_id", "sites", b"sites", "task_id", b"task_id", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

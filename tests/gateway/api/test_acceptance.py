@@ -122,6 +122,17 @@ async def test_reclaim_brings_a_lease_count_above_one_and_the_known_state(
     assert (await api.renew(again, "w2")).lease_count == 2
 
 
+async def test_a_task_of_a_site_that_the_worker_does_not_name_is_not_reclaimed(
+    gateway: RunningGateway, api: GrpcApi
+) -> None:
+    await api.take()
+    gateway.time.advance(TTL)
+    with pytest.raises(RefusedCallError) as refused:
+        await api.reclaim("po-1", "w2", sites=("sandbox",))
+    assert refused.value.reason is Reason.STATUS_CONFLICT
+    assert (await api.reclaim("po-1", "w2", sites=("sandbox", "rakuten"))).lease_count == 2
+
+
 async def test_a_first_lease_knows_no_state(api: GrpcApi) -> None:
     lease = await api.take()
     assert (lease.lease_count, lease.known_state) == (1, orders_pb2.ORDER_STATE_UNSPECIFIED)

@@ -191,13 +191,19 @@ class GrpcApi:
         return await told(self.leases.RequestSubmitPermit(request, metadata=self._metadata))
 
     async def reclaim(
-        self, task_id: str = "po-1", worker_id: str = "w1", session_id: str = "", journal_id: str = JOURNAL
+        self,
+        task_id: str = "po-1",
+        worker_id: str = "w1",
+        session_id: str = "",
+        journal_id: str = JOURNAL,
+        sites: tuple[str, ...] = (),
     ) -> order_leases_pb2.Lease:
         request = order_leases_pb2.ReclaimOrderRequest(
             task_id=task_id,
             worker_id=worker_id,
             session_id=session_id or f"session-of-{worker_id:0<6}",
             journal_id=journal_id,
+            sites=sites,
         )
         return (await told(self.leases.ReclaimOrder(request, metadata=self._metadata))).lease
 

@@ -11,27 +11,40 @@ from typing import Any
 from unittest.mock import patch
 
 from gateway.store.named_sql import statements
-from tests.simulation import run
+from tests.simulation import template
+from tests.simulation.layout import World
 
 Mutant = Callable[[], AbstractContextManager[None]]
+Broken = Callable[[ExitStack], None]
 MUTANTS: dict[str, Mutant] = {}
+WORLDS: dict[str, World] = {}
+"""The kind of world in which each is looked for."""
 BROKEN: dict[str, str] = {}
 """What is broken, in words."""
-_WHOLE = run.template
+_WHOLE = template.migrated
 
 
-def mutant(function: Callable[[ExitStack], None]) -> Callable[[ExitStack], None]:
+def mutant(function: Broken) -> Broken:
     """Registers a function that puts its patches on a stack."""
+    return mutant_in(World.ALONE)(function)
 
-    @contextmanager
-    def applied() -> Iterator[None]:
-        with ExitStack() as stack:
-            function(stack)
-            yield
 
-    MUTANTS[function.__name__] = applied
-    BROKEN[function.__name__] = (function.__doc__ or "").strip()
-    return function
+def mutant_in(world: World) -> Callable[[Broken], Broken]:
+    """Registers as `mutant` does what is looked for in worlds of this kind."""
+
+    def register(function: Broken) -> Broken:
+        @contextmanager
+        def applied() -> Iterator[None]:
+            with ExitStack() as stack:
+                function(stack)
+                yield
+
+        MUTANTS[function.__name__] = applied
+        WORLDS[function.__name__] = world
+        BROKEN[function.__name__] = (function.__doc__ or "").strip()
+        return function
+
+    return register
 
 
 def replaced(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
@@ -48,7 +61,12 @@ def sql(stack: ExitStack, **changed: str) -> None:
 
 def without(stack: ExitStack, *parts: str) -> None:
     """The gateway's database lacks these indexes or triggers."""
-    replaced(stack, run, "template", lambda: _template_without(*parts))
+    replaced(stack, template, "migrated", lambda: _template_without(*parts))
+
+
+def without_check(stack: ExitStack, begins: str, ends: str) -> None:
+    """The gateway's database lacks the check whose text begins and ends like this."""
+    replaced(stack, template, "migrated", lambda: _template_without_check(begins, ends))
 
 
 @cache
@@ -58,6 +76,21 @@ def _template_without(*parts: str) -> Path:
     connection = sqlite3.connect(path)
     for part in parts:
         connection.execute(f"DROP {part}")
+    connection.commit()
+    connection.close()
+    return path
+
+
+@cache
+def _template_without_check(begins: str, ends: str) -> Path:
+    path = Path(tempfile.mkdtemp(prefix="simulation-mutant-")) / "gateway.db"
+    shutil.copy(_WHOLE(), path)
+    connection = sqlite3.connect(path)
+    (text,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'tasks'").fetchone()
+    begin = text.index(begins)
+    end = text.index(ends, begin) + len(ends)
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'tasks'", (text[:begin] + text[end:],))
     connection.commit()
     connection.close()
     return path
