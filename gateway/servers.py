@@ -10,7 +10,7 @@ from common.pem_files import PemFileError
 from common.settings import PREFIX, SettingsError
 from gateway.api.call import MAX_PLAIN_BYTES
 from gateway.api.grpc.server import GrpcServer, Limits
-from gateway.api.http.assembly import http_app
+from gateway.api.http.assembly import BodyLimits, http_app
 from gateway.api.http.server import HttpServer
 from gateway.api.rest.catalog import catalog_routes
 from gateway.api.rest.health import health_routes
@@ -28,6 +28,8 @@ from gateway.tracing import Tracing
 STOP_SECONDS: Final = 5.0
 """How long running calls may go on after the stop; waits end at once."""
 
+_ESCAPED: Final = 6
+
 
 class Servers:
     """Both servers of one gateway. Raises nothing before `listen`."""
@@ -39,7 +41,7 @@ class Servers:
             gateway.services,
             list(_routers(gateway, metrics)),
             gateway.admission,
-            settings.max_body_bytes,
+            _body_limits(settings),
             settings.sites[0],
         )
         self.http = HttpServer(tracing.traced(application), STOP_SECONDS, settings.max_connections)
@@ -80,6 +82,15 @@ def certificates_of(settings: Settings) -> Certificates | None:
 def _limits(settings: Settings) -> Limits:
     largest = max(settings.max_intent_bytes, settings.query_result_max_bytes, MAX_PARAMS_BYTES)
     return Limits(settings.max_connections, settings.grpc_calls_per_connection, largest + MAX_PLAIN_BYTES)
+
+
+def _body_limits(settings: Settings) -> BodyLimits:
+    """Over Connect a request holds one JSON text, inside a JSON string where each byte may take six (`\\u0041`).
+
+    Texts of more would be read in one go, in which the event loop stands still.
+    """
+    written = _ESCAPED * max(settings.max_intent_bytes, MAX_PARAMS_BYTES) + MAX_PLAIN_BYTES
+    return BodyLimits(rest=settings.max_body_bytes, connect=min(settings.max_body_bytes, written))
 
 
 def _routers(gateway: Gateway, metrics: Metrics) -> Iterator[APIRouter]:

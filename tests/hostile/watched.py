@@ -1,8 +1,9 @@
 """A gateway in a process of its own that measures itself: how long its event loop was held up at worst, and its memory.
 
-What holds the loop up is counted in processor time of the process: a callback that computes, and a thread that keeps
-the interpreter's lock. So a machine that is busy with something else changes nothing. `python -m tests.hostile.watched`
-is the program, `watched_gateway` runs it.
+The loop is held up by a callback that computes and by a thread that keeps the interpreter's lock: for no longer than
+the time between two of its turns, and for no longer than the process has computed in between. The smaller of both
+counts, so a machine that is busy with something else changes little, and a thread that computes beside the loop
+nothing. `python -m tests.hostile.watched` is the program, `watched_gateway` runs it.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ MIB = 2**20
 
 @dataclass
 class Figures:
-    """What an attack has cost so far: milliseconds and seconds of processor time, MiB."""
+    """What an attack has cost so far: milliseconds, seconds of processor time, MiB."""
 
     longest_stall_ms: float
     processor_seconds: float
@@ -92,18 +93,19 @@ async def watched_gateway(folder: Path, **settings: str) -> AsyncIterator[Watche
 
 
 class _Watch:
-    """Beats on the loop, and asks at each beat what the process has computed since the one before."""
+    """Beats on the loop; asks at each beat how long the one before is ago, and what the process has computed since."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
         self._longest = 0.0
-        self._begun = self._beaten = time.process_time()
+        self._begun = self._computed = time.process_time()
+        self._beaten = time.monotonic()
         self._most = 0
 
     def beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = time.process_time()
-        self._longest = max(self._longest, now - self._beaten)
-        self._beaten = now
+        now, computed = time.monotonic(), time.process_time()
+        self._longest = max(self._longest, min(now - self._beaten, computed - self._computed))
+        self._beaten, self._computed = now, computed
         self._most = max(self._most, self._process.memory_info().rss)
         loop.call_later(_BEAT_SECONDS, self.beat, loop)
 

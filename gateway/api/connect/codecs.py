@@ -12,13 +12,14 @@ from typing import Any, Final, TypeVar, cast
 
 from connectrpc.codec import Codec
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.json_format import MessageToJson, ParseDict, ParseError
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from gateway.api.call import check_size
 from gateway.api.connect.encoding import Prepared, written
 from gateway.api.connect.errors import connect_error
 from gateway.domain.json_text import JsonTextError, parse_object
+from gateway.domain.json_writing import dump
 from gateway.domain.refusals import RefusedError, invalid
 
 M = TypeVar("M", bound=Message)
@@ -78,7 +79,7 @@ class StrictJsonCodec(Codec[Message | Prepared, M]):
 
     def encode(self, message: Message | Prepared) -> bytes:
         """Write a message."""
-        return written(message, lambda told: MessageToJson(told, indent=None).encode())
+        return written(message, lambda told: dump(MessageToDict(told)).encode())
 
     def decode(self, data: bytes | bytearray, message_class: type[M]) -> M:
         """Read a message. Raises ConnectError RESOURCE_EXHAUSTED, or INVALID_ARGUMENT with the field."""

@@ -1,6 +1,7 @@
 """Puts the applications of the HTTP port together."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fastapi import APIRouter
 
@@ -11,12 +12,20 @@ from gateway.api.rest.app import rest_app
 from gateway.api.services import Services
 
 
+@dataclass(frozen=True, slots=True)
+class BodyLimits:
+    """The largest request bodies, in bytes after decompression."""
+
+    rest: int
+    connect: int
+
+
 def http_app(
-    services: Services, routers: Sequence[APIRouter], admission: Admission, max_body_bytes: int, site: str
+    services: Services, routers: Sequence[APIRouter], admission: Admission, limits: BodyLimits, site: str
 ) -> HttpApp:
     """Make the one application: `services` over Connect, `routers` as the REST facade, whose examples name `site`."""
     return HttpApp(
-        rest_app(routers, admission, max_body_bytes, site),
-        connect_apps(services, admission, max_body_bytes),
+        rest_app(routers, admission, limits.rest, site),
+        connect_apps(services, admission, limits.connect),
         admission,
     )

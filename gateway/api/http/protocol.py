@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import h11
 from uvicorn.config import Config
@@ -38,6 +38,20 @@ _WORDS: Final = {
 }
 
 
+class _Transport:
+    """A connection's transport whose `close` is its protocol's; everything else is passed on.
+
+    uvicorn closes the transport itself when a client has asked for that, in the middle of a body that was refused.
+    """
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.connection = transport
+        self.close = close
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.connection, name)
+
+
 class BoundedH11(H11Protocol):
     """uvicorn's protocol with timers, which tells its listener when its client is known, and when it ends."""
 
@@ -62,7 +76,9 @@ class BoundedH11(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, and wait for headers."""
-        super().connection_made(transport)
+        self._transport = transport
+        self._told = _Transport(transport, self._close)
+        super().connection_made(cast(asyncio.Transport, self._told))
         self.app_state[ON_KNOWN] = self.on_known
         self._expect_headers()
 
@@ -85,13 +101,14 @@ class BoundedH11(H11Protocol):
             _cancel(timer)
         self.on_end()
         super().connection_lost(exc)
-        # Both know this protocol, and it the transport: circles that would keep its buffers until they are collected.
+        # They know this protocol, and it the transport: circles that would keep its buffers until they are collected.
+        self._told.close = _nothing
         self.cycle = None  # type: ignore[assignment]
         self.conn = StrictConnection(MAX_HEADER_BYTES, _nothing)
 
     def on_response_complete(self) -> None:
         """Go on, or throw away what is left of a body that was refused."""
-        if self.conn.their_state is h11.SEND_BODY:
+        if self.conn.their_state is h11.SEND_BODY and not self._refused:
             self._lingering = self.loop.call_later(LINGER_SECONDS, self.transport.abort)
         super().on_response_complete()
         if self.cycle is not None and self.cycle.response_complete:
@@ -123,10 +140,21 @@ class BoundedH11(H11Protocol):
             response = h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)
             for event in (response, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
+        self._close_when_through()
+
+    def _close(self) -> None:
+        """Close the connection; while a body still comes, not before its client can have read the answer."""
+        if self.conn.their_state is h11.SEND_BODY and not self._refused:
+            self._close_when_through()
+        else:
+            self._transport.close()
+
+    def _close_when_through(self) -> None:
+        """Throw away what still comes: closed at once, the connection would be reset, and the answer with it."""
         self._refused = True
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
-        self._lingering = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._lingering = self.loop.call_later(LINGER_SECONDS, self._transport.close)
 
     def _body_is_through(self) -> None:
         """Keep the connection: what was left of a refused body has come, or the connection is at its end anyway."""

@@ -1,14 +1,15 @@
 """A body that was refused, and what comes after it on the same connection."""
 
 import asyncio
+import json
 
 import httpx
 import pytest
 
 from gateway.api.http import protocol
 from tests.gateway.support.in_process import RunningGateway
-from tests.gateway.support.rest_api import data_of
-from tests.hostile.http.test_framing import TYPE, request
+from tests.gateway.support.rest_api import data_of, exchange
+from tests.hostile.http.test_framing import TYPE, answers_in, request
 
 LINGER = 1.0
 """Seconds; the whole body has to come within them, also on a busy machine."""
@@ -36,6 +37,18 @@ async def test_once_it_has_come_the_connection_lives_on(gateway: RunningGateway,
         assert data_of(waited) is None
         ends = [each.extensions["network_stream"].get_extra_info("client_addr") for each in (refused, waited)]
     assert ends[0] == ends[1], "the same connection"
+
+
+@pytest.mark.parametrize("path", REFUSED)
+async def test_who_asks_for_the_end_reads_the_refusal_too(gateway: RunningGateway, path: str) -> None:
+    """As nginx does by default. A connection that is closed on unread bytes is reset, and the answer with it."""
+    body_length = f"Content-Length: {len(LARGE)}"
+    answer = await exchange(
+        gateway.http_port, request(f"POST {path}", TYPE, "Connection: close", body_length, body=LARGE)
+    )
+    assert answers_in(answer) == [REFUSED[path]]
+    told = answer.partition(b"\r\n\r\n")[2]
+    json.loads(told[told.index(b"{") : told.rindex(b"}") + 1])  # it may come in chunks
 
 
 @pytest.mark.parametrize("path", REFUSED)

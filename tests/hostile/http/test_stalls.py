@@ -49,6 +49,7 @@ def connect(value: str) -> bytes:
 
 TAKEN = rest(many("2.5", 49_000 * 4), "taken")
 FULL = 4 * MIB - 200
+LONGEST = 6 * 256 * KIB
 HTTP: dict[str, Callable[[], bytes]] = {
     "REST, 4 MiB of {}": lambda: rest(many("{}", FULL)),
     "REST, 4 MiB of []": lambda: rest(many("[]", FULL)),
@@ -65,7 +66,10 @@ HTTP: dict[str, Callable[[], bytes]] = {
     "Connect, intent of {}": lambda: connect(many("{}", 250 * KIB)),
     "Connect, as many values as are allowed": lambda: connect(many("{}", 49_000 * 3)),
     "Connect, 4 MiB of {}": lambda: post(SUBMIT_RPC, b'{"x": ' + many("{}", FULL).encode() + b"}"),
-    "Connect, a text of line ends": lambda: post(SUBMIT_RPC, b'{"intentJson": "' + b"\\n" * (FULL // 2) + b'"}'),
+    "Connect, 4 MiB of line ends": lambda: post(SUBMIT_RPC, b'{"intentJson": "' + b"\\n" * (FULL // 2) + b'"}'),
+    "Connect, the longest text, of line ends": lambda: post(
+        SUBMIT_RPC, b'{"intentJson": "' + b"\\n" * (LONGEST // 2) + b'"}'
+    ),
     "Connect, a page token of 2 MiB": lambda: post(
         "/ordergateway.v1.OrderService/ListOrders", b'{"pageToken": "' + b"MSwx" * (MIB // 2) + b'"}'
     ),
