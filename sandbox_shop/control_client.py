@@ -40,7 +40,7 @@ class ShopControl:
         payments: int = 0,
         step: str = "",
         requests: int = 0,
-        seconds: float = 10,
+        seconds: float = 60,
     ) -> bool:
         """Return True once at least so many were counted, False after `seconds`. `requests` counts those of `step`."""
         params: dict[str, str | int | float] = {"submits": submits, "orders": orders, "payments": payments}

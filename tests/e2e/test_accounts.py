@@ -47,7 +47,7 @@ async def test_each_account_orders_for_itself_and_sees_its_own_orders_alone(tmp_
             tmp_path / "gateway", lease_scope="account", sweep_interval_seconds=0.02, catalog_interval_seconds=86400
         ) as gateway,
         running_shop() as shop,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.http_port}") as rest,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.http_port}", timeout=60) as rest,
     ):
         intent = json.dumps({"item_url": shop.item_url("sencha-100g")})
         for account in ("", "a", "b", "c"):

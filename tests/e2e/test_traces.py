@@ -93,7 +93,9 @@ async def test_over_http_too(tmp_path: Path) -> None:
 
     there = Collected()
     async with running_gateway(tmp_path, tracing=gateway_tracing.OpenTelemetry(there.provider)) as gateway:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False, timeout=60
+        ) as client:
             body = {"task_id": "po-1", "site": "rakuten", "intent": {}}
             answer = await client.post("/api/orders", json=body, headers={"traceparent": CALLERS})
             assert answer.status_code == 200, answer.text

@@ -17,7 +17,7 @@ async def test_an_order_that_may_be_another_tasks_is_not_told_as_this_ones(parts
     await parts.shop.control.arm("hang", "submit", after=True)  # taken, and never answered
     await parts.submit("po-a")
     worker = await parts.worker()
-    assert await parts.shop.control.wait(orders=1, seconds=30)
+    assert await parts.shop.control.wait(orders=1)
     worker.kill()
     await worker.wait()
     await parts.expire("po-a")

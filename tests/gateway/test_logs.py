@@ -51,7 +51,9 @@ async def test_a_request_is_found_by_its_name(
     gateway: RunningGateway, capsys: pytest.CaptureFixture[str], restored: None
 ) -> None:
     set_up_logs("json", "INFO")
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False, timeout=60
+    ) as client:
         for intent in ({}, {"other": 1}):
             body = {"task_id": "po-1", "site": "rakuten", "intent": intent}
             answer = await client.post("/api/orders", json=body, headers={"x-request-id": "of-the-upstream"})

@@ -24,7 +24,9 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 async def scraped(gateway: RunningGateway, token: str | None = None) -> dict[tuple[str, ...], float]:
     """Every sample by its name and label values."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False, timeout=60
+    ) as client:
         answer = await client.get("/metrics", headers=headers)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("text/plain; version=")
@@ -133,7 +135,7 @@ async def guarded(tmp_path: Path, time: ManualTime) -> AsyncIterator[RunningGate
 )
 async def test_a_token_is_asked_for(guarded: RunningGateway, token: str | None, status: int) -> None:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
         answer = await client.get(f"http://127.0.0.1:{guarded.http_port}/metrics", headers=headers)
     assert answer.status_code == status
 

@@ -174,7 +174,7 @@ async def test_running_and_cancelling(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     url = await asyncio.wait_for(ready, 60)
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
-    async with ShopControl(url) as control, httpx.AsyncClient(base_url=url, trust_env=False) as client:
+    async with ShopControl(url) as control, httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
         await control.arm("hang", "home")
         hanging = asyncio.create_task(client.get("/"))
         assert await control.wait(step="home", requests=1)

@@ -22,7 +22,7 @@ async def shop() -> AsyncIterator[RunningShop]:
 
 @pytest.fixture
 async def buyer(shop: RunningShop) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=shop.url, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=shop.url, trust_env=False, timeout=60) as client:
         await log_in(client, shop)
         yield client
 
@@ -76,7 +76,7 @@ async def test_one_form_twice_is_two_orders_unless_forms_are_single_use(
     assert await submit(buyer, token) != await submit(buyer, token)
     async with (
         running_shop(ShopSettings(single_use_form_tokens=True)) as strict,
-        httpx.AsyncClient(base_url=strict.url, trust_env=False) as client,
+        httpx.AsyncClient(base_url=strict.url, trust_env=False, timeout=60) as client,
     ):
         await log_in(client, strict)
         await add(client)
@@ -149,7 +149,7 @@ async def test_orders_from_elsewhere_are_shown_but_not_counted(shop: RunningShop
 async def test_strangers_see_nothing(shop: RunningShop, buyer: httpx.AsyncClient) -> None:
     await add(buyer)
     number = await submit(buyer, await confirm(buyer))
-    async with httpx.AsyncClient(base_url=shop.url, trust_env=False) as stranger:
+    async with httpx.AsyncClient(base_url=shop.url, trust_env=False, timeout=60) as stranger:
         for path in ("/cart", "/account", "/account/orders", f"/payment?order_number={number}", "/order/confirm"):
             assert (await stranger.get(path)).headers["location"] == "/login"
         wrong = await stranger.post("/login", data={"username": "buyer@sandbox.example", "password": "guess"})

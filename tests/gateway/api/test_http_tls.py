@@ -82,14 +82,14 @@ async def test_http_serves_those_who_trust_its_ca_and_nobody_in_plain_text(
 ) -> None:
     headers = {"Authorization": "Bearer api-token-1"}
     trusting = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
-    async with httpx.AsyncClient(verify=trusting, headers=headers) as client:
+    async with httpx.AsyncClient(verify=trusting, headers=headers, timeout=60) as client:
         answer = await client.get(f"https://localhost:{secured.http_port}/health")
         assert answer.json()["data"]["status"] == "ok"
     strangers = ssl.create_default_context(cafile=str(certificates / "other.pem"))
-    async with httpx.AsyncClient(verify=strangers) as client:
+    async with httpx.AsyncClient(verify=strangers, timeout=60) as client:
         with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
             await client.get(f"https://localhost:{secured.http_port}/livez")
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         with pytest.raises(httpx.TransportError):
             await client.get(f"http://localhost:{secured.http_port}/livez")
 

@@ -30,7 +30,9 @@ def _short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("path", REFUSED)
 async def test_once_it_has_come_the_connection_lives_on(gateway: RunningGateway, path: str) -> None:
     """A proxy hands the connection to somebody else next, whose long call must not be cut off."""
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{gateway.http_port}", trust_env=False, timeout=60
+    ) as client:
         refused = await client.post(path, content=LARGE, headers={"Content-Type": "application/json"})
         assert refused.status_code == REFUSED[path]
         waited = await client.get("/api/orders/lease", params={"worker_id": "w1", "wait": 1.5 * LINGER})

@@ -78,7 +78,10 @@ class TamperingShop:
 @asynccontextmanager
 async def tampering_shop(settings: ShopSettings | None = None) -> AsyncIterator[TamperingShop]:
     """Serves until the block ends."""
-    async with running_shop(settings) as behind, httpx.AsyncClient(base_url=behind.url, trust_env=False) as honest:
+    async with (
+        running_shop(settings) as behind,
+        httpx.AsyncClient(base_url=behind.url, trust_env=False, timeout=60) as honest,
+    ):
         tasks: set[asyncio.Task[None]] = set()
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -198,7 +198,7 @@ async def test_without_playwright_there_is_a_reason(monkeypatch: pytest.MonkeyPa
 
 @needs_browser
 async def test_a_program_that_is_no_browser() -> None:
-    shots = Screenshots(executable="/bin/false")
+    shots = Screenshots(executable="/bin/false", timeout_seconds=60)
     assert await shots.capture(PAGE, "") is None
     assert (shots.unavailable_reason or "").startswith("the browser failed: ")
     await shots.close()
