@@ -76,6 +76,16 @@ class ServerBackups:
         """Nothing is being made."""
 
 
+def require_driver() -> None:
+    """Raise DatabaseUnusableError where PostgreSQL's driver is missing: it is an extra, imported by who asks for it."""
+    try:
+        import psycopg  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise DatabaseUnusableError(
+            "RAKUTEN_GATEWAY_DB_URL needs the extra: pip install 'order-gateway[postgres]'"
+        ) from error
+
+
 def open_for(
     settings: Settings,
     machine: SystemTime | None,
@@ -103,14 +113,10 @@ def _open_server(
     on_fatal: Callable[[BaseException], None],
     on_commit: OnCommit,
 ) -> OpenDatabase:
-    try:
-        # The driver is an extra, so only who asks for it imports it.
-        from gateway.store.postgres import engine, gateways, listener, sharing  # noqa: PLC0415
-        from gateway.store.postgres.service_clock import Machine  # noqa: PLC0415
-    except ImportError as error:
-        raise DatabaseUnusableError(
-            "RAKUTEN_GATEWAY_DB_URL needs the extra: pip install 'order-gateway[postgres]'"
-        ) from error
+    require_driver()
+    from gateway.store.postgres import engine, gateways, listener, sharing  # noqa: PLC0415
+    from gateway.store.postgres.service_clock import Machine  # noqa: PLC0415
+
     time = machine or system_time()
     clocks = Machine(time.boot_id, time.boot_us)
     if machine is not None:
@@ -140,7 +146,7 @@ def _open_server(
     return OpenDatabase(
         store,
         database.clock,
-        lambda error: FatalStoreError(str(error)),
+        lambda error: error if isinstance(error, DatabaseUnusableError) else FatalStoreError(str(error)),
         Sharing(ServerBackups(), store.leads, sharing.SharedStreams(), shared),
         (store.vouch_for_time, listener.Listener(database.address, database.gateway_id, heard, hearing).run),
         join,

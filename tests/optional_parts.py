@@ -63,6 +63,12 @@ def _has_postgresql() -> bool:
     return find_spec("psycopg") is not None and all(where_is(program) for program in ("initdb", "postgres"))
 
 
+def _has_history() -> bool:
+    from tests.gateway.support.former import commit_of_schema  # noqa: PLC0415 - as for mounting
+
+    return where_is("git") is not None and commit_of_schema(11) is not None
+
+
 def _may_mount() -> bool:
     from tests.faults.disks import can_mount  # noqa: PLC0415 - it mounts, so only where a test asks
 
@@ -83,6 +89,7 @@ PARTS = {
     ),
     "fonts": Part("no Japanese font is installed", _has_japanese_font, ("fc-list",)),
     "git": _program("git"),
+    "history": Part("the history of this tree is not here, or is cut short", _has_history),
     "machine": Part("a machine of its own takes root, namespaces, and the programs of a server", _may_make_a_machine),
     "mount": Part("this account may not mount a file system", _may_mount),
     "nginx": _program("nginx"),

@@ -13,6 +13,7 @@ from gateway.cli.commands import (
     decisions,
     events,
     health,
+    migrate,
     pause,
     queries,
     serve,
@@ -34,7 +35,8 @@ app = typer.Typer(
 add_version(app, "order-gateway")
 
 for part in (
-    serve, health, events, alerts, tasks, decisions, pause, workers, queries, catalog, callbacks, backup, config,
+    serve, health, events, alerts, tasks, decisions, pause, workers, queries, catalog, callbacks, backup, migrate,
+    config,
 ):  # fmt: skip
     part.add_to(app)
 

@@ -5,6 +5,7 @@
   can only be had when the session that sent the COMMIT is over, and once a later commit is durable, so are all
   before it. Is the group there, it is answered; is it not, it runs again.
 - The database does not know the group that it acknowledged last: it has gone back in time, and this process ends.
+- Its schema does not allow this program any more: this process ends, and nothing of the group is stored.
 
 Lives in the writer's thread.
 """
@@ -20,7 +21,7 @@ from typing import Final
 import psycopg
 
 from gateway.store.gathering import Effects, Job
-from gateway.store.port import PreCommitHook
+from gateway.store.port import DatabaseUnusableError, PreCommitHook
 from gateway.store.postgres.failures import Fate, fate_of, unavailable
 from gateway.store.postgres.group import run_apart, run_hooks, run_plainly
 from gateway.store.postgres.group_log import GroupLog
@@ -94,7 +95,7 @@ class Attempts:
         try:
             while not self._try(current):
                 time.sleep(random.uniform(0.02, 0.1))  # noqa: S311 - so that gateways do not come back in step
-        except (UnknownOutcomeError, WentBackError) as error:
+        except (UnknownOutcomeError, WentBackError, DatabaseUnusableError) as error:
             return Outcome(current.group or self._take(), fatal=error)
         except psycopg.Error as error:
             if self._away_since is None:

@@ -8,7 +8,8 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -49,6 +50,28 @@ class Database:
     clock: SharedServiceClock
 
 
+@contextmanager
+def connected(url: str) -> Iterator[tuple[Address, psycopg.Connection]]:
+    """Connect for what a gateway does not do all the time, and examine the server.
+
+    Whatever goes wrong meanwhile is raised with the address: DatabaseUnusableError with what to do,
+    StoreUnavailableError where a later start may succeed.
+    """
+    address = parse_url(url)
+    try:
+        with address.connect("start", idle_in_transaction_session_timeout="60s", statement_timeout="0") as connection:
+            for warning in require_sound(connection):
+                _log.warning("the database at %s: %s", address.shown, warning)
+            yield address, connection
+    except (DatabaseUnusableError, StoreUnavailableError) as error:
+        raise type(error)(f"{address.shown}: {error}") from error
+    except psycopg.Error as error:
+        words = f"{address.shown}: {' '.join(str(error).split())}"
+        if fate_of(error) is Fate.OF_THE_OPERATION:
+            raise DatabaseUnusableError(words) from error
+        raise StoreUnavailableError(words) from error
+
+
 def open_database(url: str, machine: Machine, wait_seconds: float = WAIT_FOR_OTHERS_SECONDS) -> Database:
     """Connect, examine the server, migrate, and load the service clock. Blocks for up to some seconds.
 
@@ -56,24 +79,14 @@ def open_database(url: str, machine: Machine, wait_seconds: float = WAIT_FOR_OTH
 
     Raises DatabaseUnusableError with what to do, StoreUnavailableError where a later start may succeed.
     """
-    address = parse_url(url)
-    try:
-        with address.connect("start", idle_in_transaction_session_timeout="60s", statement_timeout="0") as connection:
-            for warning in require_sound(connection):
-                _log.warning("the database at %s: %s", address.shown, warning)
-            migrate(connection)
+    with connected(url) as (address, connection):
+        migrate(connection)
+        connection.close()
         session = address.open_session("start")
         try:
             clock = load_shared_clock(session, machine, _waiting(wait_seconds))
         finally:
             session.close()
-    except DatabaseUnusableError as error:
-        raise DatabaseUnusableError(f"{address.shown}: {error}") from error
-    except psycopg.Error as error:
-        words = f"{address.shown}: {' '.join(str(error).split())}"
-        if fate_of(error) is Fate.OF_THE_OPERATION:
-            raise DatabaseUnusableError(words) from error
-        raise StoreUnavailableError(words) from error
     return Database(address, secrets.token_hex(8), clock)
 
 

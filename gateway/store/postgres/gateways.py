@@ -13,6 +13,7 @@ from gateway.domain.health import GatewaySeen, GatewaysSeen, Problem, ProblemKin
 from gateway.domain.instant import MICROSECONDS, Instant, parse_utc, utc_text
 from gateway.store.gateways import VERSION
 from gateway.store.port import ReadTransaction, Row, Transaction
+from gateway.store.postgres.schema import LIVING_SECONDS, program
 
 GONE_SECONDS: Final = 30
 """Silence after which a gateway that has not signed off counts as gone; it tells of itself every five seconds."""
@@ -21,7 +22,6 @@ FORGOTTEN_SECONDS: Final = 86_400
 
 MAX_SHOWN: Final = 50
 
-_LIVING_SECONDS: Final = 10
 _UNHEARD_SECONDS: Final = 10.0
 _KINDS: Final = {kind.value: kind for kind in ProblemKind}
 
@@ -43,7 +43,7 @@ class SharedGateways:
 
     def join(self, tx: Transaction, now: Instant) -> str | None:
         """Note that this gateway starts; return in what it differs from one that lives, if it does."""
-        since_us = now.elapsed_us - _LIVING_SECONDS * MICROSECONDS
+        since_us = now.elapsed_us - LIVING_SECONDS * MICROSECONDS
         for other in tx.all("gateways_living", gateway_id=self._gateway_id, since_us=since_us):
             theirs, ours = json.loads(other["settings_json"]), self._settings
             if differing := sorted(name for name in ours if theirs.get(name, ours[name]) != ours[name]):
@@ -73,6 +73,7 @@ class SharedGateways:
             last_seen_us=now.elapsed_us,
             waiting=waiting,
             problems_json=json.dumps([(problem.kind.value, problem.message) for problem in problems]),
+            program=program(),
         )
         tx.change_any(
             "gateways_prune",

@@ -4,8 +4,9 @@ import uuid
 from collections.abc import Iterable
 from typing import Final
 
-from gateway.store.port import LOCAL_TOPIC
+from gateway.store.port import LOCAL_TOPIC, DatabaseUnusableError
 from gateway.store.postgres.failures import ConnectionLostError
+from gateway.store.postgres.schema import program, too_old
 from gateway.store.postgres.service_clock import Moment, SharedServiceClock
 from gateway.store.postgres.session import Session
 
@@ -30,14 +31,20 @@ class GroupLog:
         return uuid.uuid4().hex
 
     def open(self, session: Session) -> Moment:
-        """Begin a transaction and wait for the writer's lock; one round trip. Raises psycopg.Error."""
+        """Begin a transaction and wait for the writer's lock; one round trip.
+
+        Raises DatabaseUnusableError if a migration has shut this program out meanwhile, psycopg.Error.
+        """
         session.warnings.clear()
         sent_us = self.clock.machine.boot_us()
         # READ COMMITTED, whatever the server's default: in a stricter level the statement that waits for the lock has
         # taken its snapshot before, and all that follow would read what is old by then.
         session.command("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
         session.send("writer_lock", {})
-        return self.clock.look(session.rows(session.send("group_open", {}))[0], sent_us)
+        row = session.rows(session.send("group_open", {}))[0]
+        if row["oldest_program"] > program():
+            raise DatabaseUnusableError(too_old(row["oldest_program"]))
+        return self.clock.look(row, sent_us)
 
     def close(self, session: Session, group_id: str, moment: Moment, topics: Iterable[str]) -> None:
         """Write the group down and tell other gateways of its topics; sent, not waited for."""

@@ -5,20 +5,27 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
+from gateway.store.migration_files import Migration, read
 from gateway.store.port import DatabaseUnusableError
 
 APPLICATION_ID: Final = 0x4F474154
 """Marks our files ("OGAT"), so that another program's database is not taken for one."""
 
 
+def migration_steps() -> Sequence[Migration]:
+    """Return the migrations in order, from 1 on. Raises ValueError for a gap."""
+    return read(files(__package__).joinpath("migrations"))
+
+
 def migrations() -> Sequence[str]:
     """Return the SQL of the migrations in order; the schema version is their number."""
-    folder = files(__package__).joinpath("migrations")
-    found = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
-    for number, entry in enumerate(found, start=1):
-        if not entry.name.startswith(f"{number:04d}_"):
-            raise ValueError(f"migration {entry.name} should have the number {number:04d}")
-    return [entry.read_text("utf-8") for entry in found]
+    return [step.sql for step in migration_steps()]
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of the schema; 0 in an empty file. Raises DatabaseUnusableError for another program's file."""
+    check_ours(connection)
+    return _pragma(connection, "user_version")
 
 
 def migrate(connection: sqlite3.Connection, steps: Sequence[str] | None = None) -> int:
@@ -27,8 +34,7 @@ def migrate(connection: sqlite3.Connection, steps: Sequence[str] | None = None) 
     Raises DatabaseUnusableError if the file belongs to another program or to a newer version, or is damaged.
     """
     steps = migrations() if steps is None else steps
-    check_ours(connection)
-    version = _pragma(connection, "user_version")
+    version = version_of(connection)
     if version > len(steps):
         raise DatabaseUnusableError(
             f"it has schema version {version}, this program knows versions up to {len(steps)}; "

@@ -48,8 +48,11 @@ def _text(path: Path) -> str:
     return path.read_text()
 
 
-async def start(folder: Path, **settings: str) -> tuple[asyncio.subprocess.Process, Path]:
-    """Start the program with its log in a file; its settings are lower-case names without the prefix."""
+async def start(folder: Path, tree: Path | None = None, **settings: str) -> tuple[asyncio.subprocess.Process, Path]:
+    """Start the program with its log in a file; its settings are lower-case names without the prefix.
+
+    `tree`: the sources of another version of it.
+    """
     environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ} | {
         "PYTHONUNBUFFERED": "1",
         "RAKUTEN_SITES": "rakuten,sandbox",
@@ -58,10 +61,14 @@ async def start(folder: Path, **settings: str) -> tuple[asyncio.subprocess.Proce
         "RAKUTEN_GATEWAY_PORT": "0",
         **{f"RAKUTEN_{name.upper()}": value for name, value in settings.items()},
     }
+    command = [str(PROGRAM)]
+    if tree is not None:
+        command = [sys.executable, "-m", "gateway"]
+        environment["PYTHONPATH"] = os.pathsep.join((str(tree), str(tree / "generated")))
     descriptor, name = tempfile.mkstemp(".log", "gateway-", folder)
     try:
         process = await asyncio.create_subprocess_exec(
-            PROGRAM, "serve", cwd=folder, env=environment, stdout=descriptor, stderr=descriptor
+            *command, "serve", cwd=folder, env=environment, stdout=descriptor, stderr=descriptor
         )
     finally:
         os.close(descriptor)
@@ -78,9 +85,9 @@ async def until_ready(process: asyncio.subprocess.Process, log_path: Path) -> tu
 
 
 @asynccontextmanager
-async def gateway_process(folder: Path, **settings: str) -> AsyncIterator[GatewayProcess]:
+async def gateway_process(folder: Path, tree: Path | None = None, **settings: str) -> AsyncIterator[GatewayProcess]:
     """Run the program; on the way out it is stopped, by force if the test has not done so."""
-    process, log_path = await start(folder, **settings)
+    process, log_path = await start(folder, tree, **settings)
     try:
         yield GatewayProcess(process, *await until_ready(process, log_path), log_path)
     finally:

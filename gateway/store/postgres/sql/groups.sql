@@ -4,9 +4,10 @@
 SELECT pg_advisory_xact_lock(1329021268);
 
 -- name: group_open
--- The newest group and the time. Not read in the statement that waits for the lock: its snapshot is older than the wait.
+-- The newest group, the time, and which programs are allowed. Not read in the statement that waits for the lock: its snapshot is older than the wait.
 SELECT newest.number, newest.elapsed_us, newest.database_us, newest.utc,
-    CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) AS now_us
+    CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) AS now_us,
+    (SELECT oldest_program FROM schema_compatibility) AS oldest_program
 FROM (SELECT 1) AS one LEFT JOIN LATERAL (SELECT * FROM store_groups ORDER BY number DESC LIMIT 1) AS newest ON true;
 
 -- name: group_close

@@ -22,8 +22,9 @@ DELETE FROM streams WHERE opened_us < :before_us;
 
 -- name: gateway_tells
 INSERT INTO gateways (gateway_id, name, version, started_at, settings_json, last_seen_at, last_seen_us, waiting,
-    problems_json)
-VALUES (:gateway_id, :name, :version, :started_at, :settings_json, :last_seen_at, :last_seen_us, :waiting, :problems_json)
+    problems_json, program)
+VALUES (:gateway_id, :name, :version, :started_at, :settings_json, :last_seen_at, :last_seen_us, :waiting, :problems_json,
+    :program)
 ON CONFLICT (gateway_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_seen_us = excluded.last_seen_us,
     waiting = excluded.waiting, problems_json = excluded.problems_json;
 

@@ -18,7 +18,15 @@ from tests.gateway.support.template import make_ready
 
 pytestmark = pytest.mark.needs("postgresql")
 
-SHARED = {"store_groups", "schema_versions", "sweep_leader", "streams", "gateways", "database_life"}
+SHARED = {
+    "store_groups",
+    "schema_versions",
+    "schema_compatibility",
+    "sweep_leader",
+    "streams",
+    "gateways",
+    "database_life",
+}
 """Tables that only a database of several gateways has."""
 
 TYPES = {"INTEGER": "bigint", "TEXT": "text"}
@@ -63,7 +71,7 @@ def columns_of_postgres(url: str, table: str) -> set[tuple[Any, ...]]:
 
 
 def test_the_version_is_the_same() -> None:
-    assert max(schema.migrations()) == len(sqlite_migrations())
+    assert schema.program() == len(sqlite_migrations())
 
 
 def test_tables_and_columns_are_the_same(sqlite: sqlite3.Connection, url: str) -> None:
@@ -125,7 +133,10 @@ def test_a_database_of_another_program_is_left_alone(url: str) -> None:
         schema.migrate(connection)
 
 
-def test_a_newer_database_is_refused(url: str) -> None:
+def test_a_newer_database_is_used_while_it_allows_this_program(url: str) -> None:
     postgres.server().execute("INSERT INTO schema_versions VALUES (9999)", postgres.name_of(url))
-    with parse_url(url).connect("test") as connection, pytest.raises(DatabaseUnusableError, match="newer program"):
-        schema.migrate(connection)
+    with parse_url(url).connect("test") as connection:
+        assert schema.migrate(connection) == 0
+        postgres.server().execute("UPDATE schema_compatibility SET oldest_program = 9999", postgres.name_of(url))
+        with pytest.raises(DatabaseUnusableError, match=r"version 9999 or newer, this one .* use the newer program"):
+            schema.migrate(connection)

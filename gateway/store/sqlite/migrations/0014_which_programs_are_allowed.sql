@@ -1,0 +1,2 @@
+-- Nothing to do: a file has one gateway, and that is the one which brings it here. PostgreSQL's version of this number
+-- keeps which programs may share a database.
