@@ -241,6 +241,8 @@ CASES: dict[str, list[Case]] = {
         *opaque("session_id"),
         *opaque("journal_id"),
         *accounts(),
+        Case({"sites": ["rakuten"] * 17}, "sites", "must name 1 to 16 sites"),
+        Case({"sites": ["rakuten", "amazon"]}, "sites", "one of the configured sites"),
         Case({"requested_by": "x" * 129}, "requested_by", "128"),
         Case({"requested_by": "x\0"}, "requested_by", "NUL"),
         Case({"reason": "x" * 1_001}, "reason", "1,000"),

@@ -40,7 +40,7 @@ class Clients:
                 "po-1", TOKEN, attests_no_click_record=True, verification=None
             ),
             "ReportOrder": lambda: self.orders.report(pb.ReportOrderRequest(task_id="po-1")),
-            "ReclaimOrder": lambda: self.orders.reclaim("po-1", requested_by="", reason=""),
+            "ReclaimOrder": lambda: self.orders.reclaim("po-1", ["sandbox"], requested_by="", reason=""),
             "LeaseQueries": lambda: self.queries.lease(SITES, 5, held=()),
             "ReportQueryResult": lambda: self.queries.report("q-1", 1, Outcome("{}")),
         }
