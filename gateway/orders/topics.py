@@ -9,6 +9,8 @@ from gateway.store.port import Transaction
 QUEUE: Final = "queue"
 """Topic of everything that may let a waiting lease go on."""
 
+_TASK: Final = "task:"
+
 
 def notify_queue(tx: Transaction, target: Target | None) -> None:
     """Wake those who wait for an order of this target; None: of any."""
@@ -18,4 +20,9 @@ def notify_queue(tx: Transaction, target: Target | None) -> None:
 
 def topic_of(task_id: str) -> str:
     """Return the topic of every change of one task."""
-    return f"task:{task_id}"
+    return f"{_TASK}{task_id}"
+
+
+def is_of_task(topic: str) -> bool:
+    """Tell whether it is the topic of one task."""
+    return topic.startswith(_TASK)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gateway.domain.instant import Clock, Instant
+from gateway.store.gathering import Job
 from gateway.store.port import PrepareHook, StoreUnavailableError, Transaction
 from gateway.store.sqlite.connection import open_reader
 from gateway.store.sqlite.engine import Database
@@ -104,6 +105,9 @@ class SimGroupWriter(GroupWriter):
                 self._watch.went_on()
             self._ran_at = self._loop.time()
             super()._begin()
+
+    def _needs_no_thread(self, group: list[Job]) -> bool:
+        return False  # how long a commit takes is a matter of virtual time
 
     def _in_thread(
         self, work: Callable[[], sqlite3.Error | None], then: Callable[[sqlite3.Error | None], None]

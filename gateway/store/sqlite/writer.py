@@ -4,7 +4,8 @@ Why: docs/adr/0003-group-commit.md.
 
 Operations run in the event loop's own thread (`_execute`), though nothing in them asks for it: they are short, and a
 thread of their own would spend more on passing the interpreter lock to and fro than on SQLite. What waits for the disk,
-the COMMIT and a BEGIN that finds the file locked, runs in a thread, and the next group gathers meanwhile.
+the COMMIT and a BEGIN that finds the file locked, runs in a thread, and the next group gathers meanwhile. Where callers
+come one at a time nothing gathers: then a COMMIT on a disk that has proved quick runs in the loop's thread as well.
 
 What can go wrong, and what follows:
 
@@ -28,6 +29,12 @@ from gateway.store.sqlite.group import GroupRunner
 
 BUSY_SECONDS: Final = 2.0
 """How long a group waits for another program (a backup tool, a person with a shell) that has locked the file."""
+
+QUICK_SECONDS: Final = 0.002
+"""A commit up to this is quick: about what the way to a thread and back costs on a busy machine."""
+
+QUICK_COMMITS: Final = 100
+"""How many quick commits in a row prove a disk; one slow one, and the proof begins anew."""
 
 
 class GroupWriter(GatheringWriter):
@@ -54,6 +61,8 @@ class GroupWriter(GatheringWriter):
         self._on_commit = on_commit
         self._still_there = still_there
         self._commit_seconds = 0.0
+        self._quick_in_a_row = 0
+        self._was_alone = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._runner = GroupRunner(connection)
 
@@ -93,11 +102,20 @@ class GroupWriter(GatheringWriter):
         hooks = self._prepared(effects.notified)
         self._execute(
             lambda: self._runner.run_hooks(hooks, effects),
-            lambda failure: self._refuse(group, failure) if failure else self._commit_in_thread(group, effects),
+            lambda failure: self._refuse(group, failure) if failure else self._end(group, effects),
         )
 
-    def _commit_in_thread(self, group: list[Job], effects: Effects) -> None:
-        self._in_thread(self._commit, lambda failure: self._committed(group, effects, failure))
+    def _end(self, group: list[Job], effects: Effects) -> None:
+        if self._needs_no_thread(group):
+            self._committed(group, effects, self._commit())
+        else:
+            self._in_thread(self._commit, lambda failure: self._committed(group, effects, failure))
+
+    def _needs_no_thread(self, group: list[Job]) -> bool:
+        alone = len(group) == 1 and not self._pending
+        # Twice: among many callers now and then one is left over, and the others gather behind it.
+        lone_caller, self._was_alone = alone and self._was_alone, alone
+        return lone_caller and self._quick_in_a_row >= QUICK_COMMITS
 
     def _refuse(self, group: list[Job], error: sqlite3.Error) -> None:
         self._runner.roll_back()
@@ -148,6 +166,7 @@ class GroupWriter(GatheringWriter):
         except sqlite3.Error as error:
             return error
         self._commit_seconds = time.perf_counter() - begun
+        self._quick_in_a_row = self._quick_in_a_row + 1 if self._commit_seconds <= QUICK_SECONDS else 0
         if not self._still_there():
             return DatabaseGoneError("the database file was deleted or replaced while the gateway ran")
         return None
