@@ -31,3 +31,16 @@ def test_the_commands_of_the_units_exist(part: str) -> None:
         [PROGRAMS / Path(command[0]).name, *command[1:], "--help"], capture_output=True, text=True, check=False
     )
     assert shown.returncode == 0, shown.stderr
+
+
+def test_one_of_several_gateways_runs_with_the_same_rights_as_a_single_one() -> None:
+    single, several = [
+        [line for line in (UNITS / name).read_text().splitlines() if not line.startswith("#")]
+        for name in ("order-gateway.service", "order-gateway@.service")
+    ]
+    own = {
+        "Description=order-gateway %i: lease queue and mirror of purchases",
+        "EnvironmentFile=/etc/order-gateway/gateway-%i.env",
+    }
+    assert set(several) - set(single) == own
+    assert set(single) - set(several) == {"Description=order-gateway: lease queue and mirror of purchases"}

@@ -5,11 +5,8 @@ shorter, in the same proportion.
 """
 
 import asyncio
-import os
-import re
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -17,72 +14,20 @@ import httpx
 import pytest
 from ordergateway.v1 import orders_pb2
 
-from demo.programs import free_port
 from gateway.composition import build_gateway
 from gateway.dispatch import watch
 from tests.gateway.api.test_auth import certificates
 from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError
 from tests.gateway.support.in_process import RunningGateway, running_gateway
+from tests.gateway.support.nginx import nginx
 from tests.gateway.support.rest_api import data_of, envelope_of, lease, post, rest_client, submit
-from tests.optional_parts import where_is
 
 __all__ = ["certificates"]
 
 pytestmark = pytest.mark.needs("nginx", "openssl")
 
-DOCUMENTED = Path(__file__).parents[3] / "docs" / "nginx.conf"
 FASTER = 10
 HEADERS = {"Authorization": "Bearer the-token"}
-
-
-def configuration(folder: Path, gateway: RunningGateway, port: int) -> str:
-    """The documented file with this test's addresses and a tenth of its times."""
-    text = DOCUMENTED.read_text()
-    for documented, here in (
-        ("127.0.0.1:31109", f"127.0.0.1:{gateway.http_port}"),
-        ("127.0.0.1:31110", f"127.0.0.1:{gateway.port}"),
-        ("listen 443", f"listen 127.0.0.1:{port}"),
-        ("/etc/ssl/gateway.example/fullchain.pem", f"{folder}/server.pem"),
-        ("/etc/ssl/gateway.example/privkey.pem", f"{folder}/server.key"),
-        ("/var/log/nginx/order-gateway.log", f"{folder}/access.log"),
-    ):
-        assert documented in text
-        text = text.replace(documented, here)
-    text = re.sub(r"((?:proxy|grpc)_read_timeout) (\d+)s", lambda m: f"{m[1]} {int(m[2]) * 1000 // FASTER}ms", text)
-    places = " ".join(
-        f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    user = "user root;" if os.geteuid() == 0 else ""
-    return (
-        f"{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
-        f"events {{ worker_connections 256; }}\nhttp {{ {places}\n{text} }}\n"
-    )
-
-
-@asynccontextmanager
-async def nginx(folder: Path, gateway: RunningGateway) -> AsyncIterator[int]:
-    """Run nginx before a gateway; gives its port."""
-    program = where_is("nginx")
-    assert program is not None
-    port = free_port()
-    (folder / "nginx.conf").write_text(configuration(folder, gateway, port))
-    process = await asyncio.create_subprocess_exec(program, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf")
-    try:
-        async with asyncio.timeout(60):
-            while True:
-                assert process.returncode is None, (folder / "error.log").read_text()
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                except OSError:
-                    await asyncio.sleep(0.02)
-                else:
-                    writer.close()
-                    break
-        yield port
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
 
 
 class Proxied:
@@ -98,7 +43,7 @@ async def proxied(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncI
     monkeypatch.setitem(build_gateway.__kwdefaults__, "heartbeat_seconds", 10 / FASTER)
     async with (
         running_gateway(certificates, token="the-token", api_token=("the-token",)) as gateway,
-        nginx(certificates, gateway) as port,
+        nginx(certificates, [(gateway.http_port, gateway.port)], FASTER) as port,
     ):
         trust = (certificates / "ca.pem").read_bytes()
         context = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
