@@ -14,9 +14,10 @@ from gateway.domain.operations import BackupFacts
 from gateway.operations.restore import mark_restored
 from gateway.store.port import DatabaseUnusableError
 from gateway.store.sqlite import connection as connections
+from gateway.store.sqlite import moved
 from gateway.store.sqlite.backup import Progress, inspect, place
 from gateway.store.sqlite.file_lock import FileLock
-from gateway.store.sqlite.schema import migrate
+from gateway.store.sqlite.schema import APPLICATION_ID, migrate
 from gateway.store.sqlite.transaction import SqliteTransaction
 
 _ACTOR: Final = Actor("restore")
@@ -73,7 +74,9 @@ def _give(path: int | Path, owner: os.stat_result | None) -> None:
 
 
 def _prepare(copy: Path, facts: BackupFacts, machine: SystemTime) -> int:
-    with closing(connections.open_writer(copy)) as writing:
+    with closing(connections.open_writer(copy, allow_moved=True)) as writing:
+        if moved.move_of(writing) is not None:
+            moved.unmark(writing, APPLICATION_ID)
         migrate(writing)
         tx = SqliteTransaction(writing)
         clock = load_clock(tx, machine)

@@ -10,6 +10,7 @@ from gateway.cli.commands import (
     callbacks,
     catalog,
     config,
+    copy,
     decisions,
     events,
     health,
@@ -35,7 +36,7 @@ app = typer.Typer(
 add_version(app, "order-gateway")
 
 for part in (
-    serve, health, events, alerts, tasks, decisions, pause, workers, queries, catalog, callbacks, backup, migrate,
+    serve, health, events, alerts, tasks, decisions, pause, workers, queries, catalog, callbacks, backup, migrate, copy,
     config,
 ):  # fmt: skip
     part.add_to(app)

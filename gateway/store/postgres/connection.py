@@ -44,6 +44,11 @@ class Address:
         wanted = ("host", "port", "dbname", "user")
         return " ".join(f"{name}={self._parameters[name]}" for name in wanted if name in self._parameters)
 
+    @property
+    def has_password(self) -> bool:
+        """Whether the address itself holds one, and not the environment or a file."""
+        return "password" in self._parameters
+
     def connect(self, purpose: str, **options: str) -> psycopg.Connection:
         """Open a connection in autocommit mode. `options` are settings of the session. Raises psycopg.Error."""
         return psycopg.connect(self._conninfo(purpose, options), autocommit=True)

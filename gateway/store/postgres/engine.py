@@ -51,7 +51,9 @@ class Database:
 
 
 @contextmanager
-def connected(url: str) -> Iterator[tuple[Address, psycopg.Connection]]:
+def connected(
+    url: str, *, idle_in_transaction_session_timeout: str = "60s"
+) -> Iterator[tuple[Address, psycopg.Connection]]:
     """Connect for what a gateway does not do all the time, and examine the server.
 
     Whatever goes wrong meanwhile is raised with the address: DatabaseUnusableError with what to do,
@@ -59,7 +61,9 @@ def connected(url: str) -> Iterator[tuple[Address, psycopg.Connection]]:
     """
     address = parse_url(url)
     try:
-        with address.connect("start", idle_in_transaction_session_timeout="60s", statement_timeout="0") as connection:
+        with address.connect(
+            "start", idle_in_transaction_session_timeout=idle_in_transaction_session_timeout, statement_timeout="0"
+        ) as connection:
             for warning in require_sound(connection):
                 _log.warning("the database at %s: %s", address.shown, warning)
             yield address, connection

@@ -128,7 +128,7 @@ def migrate(
     if found.version >= steps[-1].number:
         return 0
     try:
-        with _migration_lock(connection, tell):
+        with migration_lock(connection, tell):
             found = state_of(connection)
             require_allowed(found)
             missing = [step for step in steps if step.number > found.version]
@@ -143,7 +143,7 @@ def migrate(
 
 
 @contextmanager
-def _migration_lock(connection: psycopg.Connection, tell: Tell) -> Iterator[None]:
+def migration_lock(connection: psycopg.Connection, tell: Tell) -> Iterator[None]:
     """Hold the lock of those who migrate; another one is waited for until it is done."""
     (had,) = _one(connection, f"SELECT pg_try_advisory_lock({_MIGRATION_LOCK})")
     if not had:

@@ -15,6 +15,7 @@ from typing import Final
 from gateway.domain.operations import BackupFacts
 from gateway.store.port import DatabaseUnusableError, StoreUnavailableError
 from gateway.store.sqlite import connection as connections
+from gateway.store.sqlite import moved
 from gateway.store.sqlite.schema import APPLICATION_ID, migrations
 
 _PAGES_A_STEP: Final = 2_048
@@ -73,7 +74,7 @@ def _inspect(path: Path, name: str | None, stopping: Callable[[], bool]) -> Back
     try:
         with contextlib.closing(_open_alone(path)) as connection:
             _watch(connection, stopping)
-            if _number(connection, "PRAGMA application_id") != APPLICATION_ID:
+            if _number(connection, "PRAGMA application_id") not in (APPLICATION_ID, moved.APPLICATION_ID):
                 raise DatabaseUnusableError("it is no backup of a gateway's database")
             version, known = _number(connection, "PRAGMA user_version"), len(migrations())
             if version > known:

@@ -15,24 +15,25 @@ _BUSY_SECONDS: Final = 2.0
 """How long opening and reading wait for another program that holds the file."""
 
 
-def open_writer(path: Path) -> sqlite3.Connection:
+def open_writer(path: Path, *, allow_moved: bool = False) -> sqlite3.Connection:
     """Open the connection that writes. The file is made with mode 0600.
 
-    Raises DatabaseUnusableError (another program's file, no WAL), OSError, sqlite3.Error.
+    Raises DatabaseUnusableError (another program's file, one that was moved to a server, no WAL), OSError,
+    sqlite3.Error.
     """
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = _open(f"file:{quoted(path)}?mode=rw")
     try:
-        _prepare(connection)
+        _prepare(connection, allow_moved=allow_moved)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
+def _prepare(connection: sqlite3.Connection, *, allow_moved: bool) -> None:
     # Before anything is changed: another program's file stays as it is.
-    check_ours(connection)
+    check_ours(connection, allow_moved=allow_moved)
     if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
         raise DatabaseUnusableError("its folder does not support SQLite's WAL mode (a network share?)")
     # An acknowledgement promises that the data is on disk, so every commit is flushed.

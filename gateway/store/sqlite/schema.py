@@ -7,6 +7,7 @@ from typing import Final
 
 from gateway.store.migration_files import Migration, read
 from gateway.store.port import DatabaseUnusableError
+from gateway.store.sqlite import moved
 
 APPLICATION_ID: Final = 0x4F474154
 """Marks our files ("OGAT"), so that another program's database is not taken for one."""
@@ -22,9 +23,9 @@ def migrations() -> Sequence[str]:
     return [step.sql for step in migration_steps()]
 
 
-def version_of(connection: sqlite3.Connection) -> int:
-    """Return the version of the schema; 0 in an empty file. Raises DatabaseUnusableError for another program's file."""
-    check_ours(connection)
+def version_of(connection: sqlite3.Connection, *, allow_moved: bool = False) -> int:
+    """Return the version of the schema; 0 in an empty file. Raises DatabaseUnusableError as `check_ours`."""
+    check_ours(connection, allow_moved=allow_moved)
     return _pragma(connection, "user_version")
 
 
@@ -53,8 +54,16 @@ def migrate(connection: sqlite3.Connection, steps: Sequence[str] | None = None) 
     return len(steps) - version
 
 
-def check_ours(connection: sqlite3.Connection) -> None:
-    """Raise DatabaseUnusableError unless the file is empty or was made by this program."""
+def check_ours(connection: sqlite3.Connection, *, allow_moved: bool = False) -> None:
+    """Raise DatabaseUnusableError unless the file is empty or was made by this program, and was not moved."""
+    move = moved.move_of(connection)
+    if move is not None:
+        if allow_moved:
+            return
+        raise DatabaseUnusableError(
+            f"its content was moved to {move.shown} at {move.at}, and this file is not served any more: set "
+            "RAKUTEN_GATEWAY_DB_URL. If the copy broke off, run the same `order-gateway copy` again"
+        )
     application = _pragma(connection, "application_id")
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if application != APPLICATION_ID and (application != 0 or tables):

@@ -77,7 +77,7 @@ def test_who_comes_second_is_told_and_waits_for_longer_than_a_lock_may_take(empt
     told: list[str] = []
     with connected(empty) as (_, first), connected(empty) as (_, second), ThreadPoolExecutor(1) as pool:
         second.execute("SET lock_timeout = '50ms'")
-        with schema._migration_lock(first, told.append):
+        with schema.migration_lock(first, told.append):
             waiting = pool.submit(schema.migrate, second, told.append)
             while not postgres.server().execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
                 assert not waiting.done(), waiting.result()
