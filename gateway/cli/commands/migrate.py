@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from common.exit_codes import CommandError, Exit
-from common.output import say
+from common.output import print_line, say
 from common.settings import SettingsError
 from common.tables import print_fields
 from gateway.cli.output import progress_console
@@ -26,6 +26,14 @@ def migrate(
     stop_older: Annotated[
         bool, typer.Option("--stop-older", help="Also where a gateway that runs is too old to go on: it ends.")
     ] = False,
+    grant_to: Annotated[
+        str | None,
+        typer.Option(
+            "--grant-to",
+            metavar="ROLE",
+            help="Then give a role of the server what a gateway needs and nothing else; with --dry-run, print the SQL.",
+        ),
+    ] = None,
 ) -> None:
     """Bring the database to the schema of this version. Gateways of the former version go on meanwhile.
 
@@ -34,12 +42,17 @@ def migrate(
     """
     try:
         settings = load_settings()
-        found = plan(settings)
+        found = plan(settings, grant_to)
         if dry_run:
             _show(found)
             return
         console = progress_console()
-        ran = bring_up(settings, lambda line: console.print(line, markup=False, highlight=False), stop_older=stop_older)
+        ran = bring_up(
+            settings,
+            lambda line: console.print(line, markup=False, highlight=False),
+            stop_older=stop_older,
+            role=grant_to,
+        )
     except SettingsError as error:
         raise CommandError(str(error), Exit.USAGE) from error
     except DatabaseUnusableError as error:
@@ -58,3 +71,7 @@ def _show(found: Plan) -> None:
             ("would run", ", ".join(found.missing) or "nothing"),
         )
     )
+    if found.rights:
+        print_line()
+        for line in found.rights.splitlines():
+            print_line(line)

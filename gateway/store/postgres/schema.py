@@ -134,7 +134,8 @@ def migrate(
             missing = [step for step in steps if step.number > found.version]
             for step in missing:
                 _run_patiently(connection, step, found.version, tell, stop_older=stop_older)
-    except psycopg.errors.InsufficientPrivilege as error:
+    # A role that may not even see the schema is told that there is none.
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidSchemaName) as error:
         raise DatabaseUnusableError(
             f"it has schema version {found.version}, this program needs {steps[-1].number}, and this role may not "
             f"change the schema ({error.diag.message_primary}): run `order-gateway migrate` as the role that owns it"

@@ -24,6 +24,7 @@ from typing import Any, Self
 import psycopg
 
 from gateway.store.postgres.connection import parse_url
+from gateway.store.postgres.rights import grant
 from gateway.store.postgres.schema import migrate
 from gateway.store.postgres.service_clock import Machine
 from tests.gateway.support.manual_time import ManualTime
@@ -106,11 +107,14 @@ def server() -> Server:
     atexit.register(made.stop, at_once=True)
     with parse_url(made.url("postgres")).connect("template") as connection:
         connection.execute("CREATE DATABASE ready")
+        connection.execute(f"CREATE ROLE {_SERVED} LOGIN")
     with parse_url(made.url("ready")).connect("template", statement_timeout="0") as connection:
         migrate(connection)
+        grant(connection, _SERVED)
     return made
 
 
+_SERVED = "served"
 _numbers = itertools.count(1)
 
 
@@ -119,6 +123,11 @@ def new_database(template: str = "ready") -> str:
     name = f"test_{next(_numbers)}"
     server().execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     return server().url(name)
+
+
+def as_served(url: str) -> str:
+    """The URL for the role that owns nothing, as gateways should have it."""
+    return url.replace("//gateway@", f"//{_SERVED}@")
 
 
 def drop_database(url: str) -> None:

@@ -196,7 +196,9 @@ async def postgres_engine(_folder: Path, time: ManualTime) -> AsyncIterator[Engi
     with postgres.database() as url:
         published: list[set[str]] = []
         fatal: list[BaseException] = []
-        store = PostgresStore(open_postgres(url, postgres.machine(time)), published.append, fatal.append)
+        store = PostgresStore(
+            open_postgres(postgres.as_served(url), postgres.machine(time)), published.append, fatal.append
+        )
         engine = PostgresEngine(url, store, published, fatal)
         try:
             yield engine

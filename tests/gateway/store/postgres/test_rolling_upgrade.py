@@ -22,7 +22,7 @@ from tests.gateway.support import former, postgres
 from tests.gateway.support.grpc_api import GrpcApi, RefusedCallError, connected
 from tests.gateway.support.process import PROGRAM, GatewayProcess, gateway_process
 
-pytestmark = [pytest.mark.needs("postgresql", "history"), pytest.mark.extended, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.needs("postgresql", "history"), pytest.mark.extended, pytest.mark.timeout(900)]
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class Load:
     async def go_on(self, orders: int = 8) -> None:
         """Wait until so many orders more are done."""
         wanted = len(self.told["ended"]) + orders
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while len(self.told["ended"]) < wanted:
                 self._done.clear()
                 await self._done.wait()
@@ -138,7 +138,7 @@ async def test_gateways_of_the_former_version_are_replaced_one_by_one(empty: str
             await former_one.aclose()
             await load.go_on()
         load.stopping = True
-        await asyncio.wait_for(asyncio.gather(*callers), 60)
+        await asyncio.wait_for(asyncio.gather(*callers), 240)
     assert +contradictions(empty, [load.told]) == Counter()
     rows = postgres.server().execute("SELECT status, count(*) FROM tasks GROUP BY status", postgres.name_of(empty))
     assert rows == [("succeeded", len(load.told["submitted"]))]
