@@ -4,6 +4,7 @@ It comes from a factory: production runs SQLite on aiosqlite's thread; a simulat
 that runs inline.
 """
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterable
@@ -55,8 +56,14 @@ ConnectionFactory = Callable[[Path], Awaitable[Connection]]
 
 
 async def connect_on_thread(path: Path) -> Connection:
-    """Open a connection whose statements run on a thread of their own, so that a flush does not hold up the loop."""
-    connection = await aiosqlite.connect(path, isolation_level=None, timeout=10)
+    """Open a connection whose statements run on a thread of their own, so that a flush does not hold up the loop.
+
+    Raises sqlite3.Error.
+    """
+    # Opened before aiosqlite's thread begins: where opening fails in it, the thread answers once more, to a loop that may
+    # be closed by then, and a traceback follows the one line that tells what to do.
+    opened = await asyncio.to_thread(sqlite3.connect, path, isolation_level=None, timeout=10, check_same_thread=False)
+    connection = await aiosqlite.Connection(lambda: opened, iter_chunk_size=64)
     connection.row_factory = sqlite3.Row
     return cast("Connection", connection)
 

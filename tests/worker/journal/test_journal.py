@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.faults.disks import MakeName, every_other_name
 from tests.worker.virtual import CountedEntropy, ManualClock
 from worker.gateway.wire import leased_task
 from worker.journal.claims import AlreadyRecordedError
+from worker.journal.connection import connect_on_thread
 from worker.journal.database import Connection
 from worker.journal.errors import JournalError
 from worker.journal.journal import Journal
@@ -430,3 +432,10 @@ async def test_a_wish_is_filed_once_and_found_by_the_resident_process(path: Path
     await journal.reclaims.interrupt_taken()
     assert await beside.reclaims.file("po-1") != number
     await beside.close()
+
+
+async def test_a_file_that_cannot_be_opened_leaves_no_thread_behind(tmp_path: Path) -> None:
+    """It would answer once more, to a loop that is closed by then: a traceback behind the one line."""
+    with pytest.raises(sqlite3.OperationalError):
+        await connect_on_thread(tmp_path)
+    assert [thread.name for thread in threading.enumerate() if "connection_worker" in thread.name] == []
