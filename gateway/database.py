@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pydantic import SecretStr
 
@@ -24,6 +24,9 @@ from gateway.store.gathering import OnCommit
 from gateway.store.port import DatabaseUnusableError, Store, Transaction
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from gateway.store.sqlite.failures import DatabaseGoneError
+
+if TYPE_CHECKING:
+    from gateway.store.postgres.engine import Database, PostgresStore
 
 _log = logging.getLogger(__name__)
 
@@ -114,7 +117,7 @@ def _open_server(
     on_commit: OnCommit,
 ) -> OpenDatabase:
     require_driver()
-    from gateway.store.postgres import engine, gateways, listener, sharing  # noqa: PLC0415
+    from gateway.store.postgres import engine  # noqa: PLC0415
     from gateway.store.postgres.service_clock import Machine  # noqa: PLC0415
 
     time = machine or system_time()
@@ -123,6 +126,13 @@ def _open_server(
         clocks = Machine(time.boot_id, time.boot_us, lambda _read: (time.wall() - _EPOCH) // timedelta(microseconds=1))
     database = engine.open_database(url.get_secret_value(), clocks)
     store = engine.PostgresStore(database, notifier.publish, on_fatal, on_commit)
+    return share(settings, notifier, database, store)
+
+
+def share(settings: Settings, notifier: Notifier, database: "Database", store: "PostgresStore") -> OpenDatabase:
+    """Return a database that other gateways may use at the same time, with what this one has of it."""
+    from gateway.store.postgres import gateways, listener, sharing  # noqa: PLC0415 - as in _open_server
+
     hearing = gateways.Hearing()
     shared = gateways.SharedGateways(database.gateway_id, settings.name, settings.agreed(), hearing.unheard_for)
 

@@ -151,7 +151,8 @@ class Auditor:
 
     def _doubt(self, lease: LeaseSeen) -> float:
         """By how much the gateway may take a lease for younger than it is."""
-        return self._books.gateway_set_back if self._books.gateway_rebooted_at > lease.began else 0.0
+        books = self._books
+        return books.gateway_set_back if books.gateway_rebooted_at > lease.began else books.tolerance - TICK
 
     def _on_other(self, event: Event) -> None: ...
 
@@ -168,6 +169,9 @@ class Auditor:
         over_rest = event.details["via"] == "rest"
         seen = LeaseSeen(number, event.at, event.at + (TTL if over_rest else ACKNOWLEDGE), over_rest=over_rest)
         seen.acknowledged, seen.told_as_placed = over_rest, task.told_in_time
+        seen.given_at = self._books.gateway
+        if self._books.filed_at.get(event.task_id, seen.given_at) != seen.given_at:
+            self._books.trace.count("leases of orders filed at another gateway")
         seen.in_doubt = self._books.has_doubtful_order(event.task_id)
         row = event.database.execute(
             "SELECT token, journal_id FROM leases WHERE task_id = ? AND lease_number = ?", (event.task_id, number)
@@ -200,11 +204,23 @@ class Auditor:
     def _on_acknowledge(self, event: Event) -> None:
         event.task.lease.acknowledged, event.task.lease.acknowledged_at = True, event.at
         event.task.lease.deadline = event.at + TTL
+        self._count_elsewhere(event.task.lease)
 
     def _on_renew(self, event: Event) -> None:
         event.task.lease.deadline = event.at + TTL
+        self._count_elsewhere(event.task.lease)
+
+    def _count_elsewhere(self, lease: LeaseSeen) -> None:
+        if lease.given_at != self._books.gateway:
+            self._books.trace.count("leases renewed at another gateway")
+
+    def _on_submit(self, event: Event) -> None:
+        self._books.filed_at[event.task_id] = self._books.gateway
 
     def _on_expire(self, event: Event) -> None:
+        lease, books = event.task.lease, self._books
+        if event.at < lease.deadline - books.tolerance and books.gateway_rebooted_at < lease.began:
+            books.broken(f"{event.task_id}: expired {lease.deadline - event.at:.1f} s before its deadline")
         self._end(event, "restart" if "restart" in event.row["reason"] else "expire")
 
     def _on_expire_now(self, event: Event) -> None:
@@ -282,7 +298,11 @@ class Auditor:
     def _on_resolve(self, event: Event) -> None:
         event.task.newest_state = None  # a person's statement counts from here, until a newer report
         permitted = [lease for lease in event.task.leases if lease.may_have_clicked]
-        if permitted and event.row["status_after"] == "failed" and event.at < settled_at(permitted) - TICK:
+        if (
+            permitted
+            and event.row["status_after"] == "failed"
+            and event.at < settled_at(permitted) - self._books.tolerance
+        ):
             early = settled_at(permitted) - event.at
             self._books.broken(f"{event.task_id}: resolved to failed {early:.1f} s before it was settled")
 

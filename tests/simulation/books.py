@@ -45,6 +45,9 @@ class LeaseSeen:
     in_doubt: bool = False
     told_as_placed: bool = False
     writers: set[str] = field(default_factory=set)
+    given_at: str = ""
+    permitted_at: str = ""
+    """At which gateway it was given, and permitted."""
 
     @property
     def may_have_clicked(self) -> bool:
@@ -142,6 +145,11 @@ class Books:
         self.undone: set[str] = set()
         """Tokens of leases that have come to a worker, and of those that were taken back because nobody had them."""
         self.last_event = 0
+        self.tolerance = TICK
+        """By how many seconds the service clock may be wrong."""
+        self.gateway = ""
+        """Where the operations have run that are judged just now."""
+        self.filed_at: dict[str, str] = {}
         self.mirror: dict[tuple[str, str], dict[str, Any]] = {}
 
     def broken(self, what: str, *, grave: bool = False) -> None:

@@ -5,8 +5,8 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from tests.simulation.gateway_machine import GatewayMachine
 from tests.simulation.network import CALM, Link
 from tests.simulation.people import Person
 from tests.simulation.strikes import Strikes
@@ -33,16 +33,17 @@ class Faults:
         chance: random.Random,
         theme: Theme | None,
         strikes: Strikes,
-        gateway: GatewayMachine,
+        gateways: Sequence[Any],
         workers: list[WorkerMachine],
         links: list[Link],
         person: Person,
         trace: Trace,
+        anytime: Sequence[str] = ANYTIME,
     ) -> None:
         self._chance = chance
         self._theme = theme
         self._strikes = strikes
-        self._gateway = gateway
+        self._gateways = gateways
         self._workers = workers
         self._links = links
         self._person = person
@@ -52,7 +53,7 @@ class Faults:
         self._struck: Counter[int] = Counter()
         self._looking_in: asyncio.Task[None] | None = None
         rate = chance.choice((0.1, 0.3, 0.7)) if theme is None else 0.03
-        names = [name for name in ANYTIME if chance.random() < rate]
+        names = [name for name in anytime if chance.random() < rate]
         self._gap = chance.choice((4.0, 10.0, 25.0))
         self._strike_chance = 1.0 if theme is None or theme.strikes else 0.2
         self._fuse_chance = chance.choice((0.0, 0.2, 0.5)) if theme is None else 0.02
@@ -78,9 +79,10 @@ class Faults:
         for link in self._links:
             if link.name.startswith("worker"):
                 link.weather = theme.shop if link.name.endswith("shop") else theme.gateway
-        self._gateway.disk.slow = theme.slow_gateway_disk
-        self._gateway.disk.late_background_tasks = theme.late_background_tasks
-        for machine in (self._gateway, *self._workers):
+        for gateway in self._gateways:
+            gateway.disk.slow = theme.slow_gateway_disk
+            gateway.disk.late_background_tasks = theme.late_background_tasks
+        for machine in (*self._gateways, *self._workers):
             machine.disk.fail_commit = theme.failing_commits
         for worker in self._workers:
             worker.disk.slow = theme.slow_worker_disk
@@ -130,8 +132,9 @@ class Faults:
         self._looking_in = asyncio.ensure_future(self._decide())
         while loop.time() < end:
             await asyncio.sleep(self._chance.uniform(0.2, self._gap))
-            if not self._gateway.is_up and self._chance.random() < 0.5:
-                self._gateway.start(self.fuse(3_000))
+            for gateway in self._gateways:
+                if not gateway.is_up and self._chance.random() < 0.5:
+                    gateway.start(self.fuse(3_000))
             for worker in self._workers:
                 if not worker.is_up and loop.time() >= self._begun + self._workers_from and self._chance.random() < 0.5:
                     self.start_worker(worker)
@@ -154,18 +157,18 @@ class Faults:
         for link in self._links:
             link.weather, link.cut_until = CALM, 0.0
             link.weather_of.clear()
-        for machine in (self._gateway, *self._workers):
+        for machine in (*self._gateways, *self._workers):
             machine.disk.full, machine.disk.slow, machine.disk.fail_commit = False, 0.0, 0.0
-        for worker in self._workers:
-            if worker.process is not None and worker.process.frozen:
-                worker.process.thaw()
-        for machine in (self._gateway, *self._workers):
+        for machine in (*self._gateways, *self._workers):
+            if machine.process is not None and machine.process.frozen:
+                machine.process.thaw()
+        for machine in (*self._gateways, *self._workers):
             if machine.process is not None:
                 machine.process.fuse = None
         self.keep_up()
 
     def keep_up(self) -> None:
         """Starts whatever is down."""
-        for machine in (self._gateway, *self._workers):
+        for machine in (*self._gateways, *self._workers):
             if not machine.is_up:
                 machine.start()

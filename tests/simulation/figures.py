@@ -27,6 +27,17 @@ MUST_BE_REACHED: Mapping[World, tuple[str, ...]] = {
         "reclaims for other accounts refused", "orders with a named account", "orders on a second site",
         "looks at orders alike", "leftovers emptied",
     ),
+    World.GATEWAYS: (
+        "second permits", "second permits across gateways", "recovered tasks permitted", "event expire",
+        "leases renewed at another gateway", "leases of orders filed at another gateway",
+        "workers that wait at another gateway", "notifications across gateways", "notifications lost",
+        "unknown commits: not made", "unknown commits: made", "unknown commits: made late",
+        "unknown commits: made without its standby", "connections lost in a group",
+        "gateways cut off from the database", "restarts of the database", "gateways frozen in a group",
+        "groups of frozen gateways ended", "waits for the writer's lock", "leaders changed", "leaders frozen",
+        "clocks of the database set", "clocks of gateways set", "reclaims for other accounts refused",
+        "slots occupied at once",
+    ),
 }  # fmt: skip
 """What a hundred runs of each kind of world must have come to: where one of these never happens, what guards it is not
 tried."""

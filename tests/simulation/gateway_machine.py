@@ -1,6 +1,7 @@
 """The gateway's machine: its disk, its clocks, and the process on it, wired as gateway.main does."""
 
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -167,14 +168,9 @@ class GatewayMachine:
             process.last_point = "a start that failed"
             process.power_off()
             return
-        for work in (gateway.dispatcher.run(), *map(run_sweep, _sweeps(gateway))):
+        for work in (gateway.dispatcher.run(), *map(run_sweep, sweeps_of(gateway, SWEEPS))):
             process.spawn(work)
-        handlers = self._handle(gateway)
-        self.server.handlers = {
-            method.path: handlers.handler(method)
-            for descriptor, service in gateway.services.offered()
-            for method in methods_of(service, descriptor)
-        }
+        self.server.handlers = handlers_of(gateway, self._handle(gateway))
         self.rest = RestDoor(process, store, gateway.dispatcher)
         self._trace("gateway", "is up")
 
@@ -190,8 +186,18 @@ class GatewayMachine:
         return f"token-{self._tokens:037d}"
 
 
-def _sweeps(gateway: Gateway) -> list[Sweep]:
+def handlers_of(gateway: Gateway, handlers: GrpcHandlers) -> dict[str, Any]:
+    """The gateway's methods by their paths."""
+    return {
+        method.path: handlers.handler(method)
+        for descriptor, service in gateway.services.offered()
+        for method in methods_of(service, descriptor)
+    }
+
+
+def sweeps_of(gateway: Gateway, names: Sequence[str]) -> list[Sweep]:
+    """Those of its sweeps, in this order, as often as it takes here."""
     by_name: dict[str, Any] = {sweep.name: sweep for sweep in gateway.sweeps}
     by_name["wake"].interval = SWEEP_SECONDS
     by_name["alerts"].interval = SWEEP_SECONDS * 4
-    return [by_name[name] for name in SWEEPS]
+    return [by_name[name] for name in names]

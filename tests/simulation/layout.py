@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
@@ -21,6 +21,8 @@ class World(StrEnum):
     """One gateway on its file, one account."""
     ACCOUNTS = "accounts"
     """One gateway on its file, several accounts on two sites, several workers that each serve some of them."""
+    GATEWAYS = "gateways"
+    """Two or three gateways on one database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Layout:
 
     workers: Sequence[Serves]
     scope: LeaseScope = LeaseScope.GLOBAL
+    gateways: int = 1
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -76,3 +79,11 @@ def with_accounts(seed: int, chance: random.Random) -> Layout:
         chance.choice(((anna, ben), (anna, ben, rest), (ben, rest, ben), (anna, rest))),
         (LeaseScope.ACCOUNT, LeaseScope.SITE, LeaseScope.GLOBAL)[seed % 3],
     )
+
+
+def with_gateways(seed: int, chance: random.Random) -> Layout:
+    """Mostly two gateways and one account; every fourth world has several accounts."""
+    gateways = chance.choice((2, 2, 3))
+    if seed % 4 == 0:
+        return replace(with_accounts(seed, chance), gateways=gateways)
+    return Layout((Serves(),) * chance.choice((1, 2, 2)), gateways=gateways)

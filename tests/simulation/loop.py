@@ -8,7 +8,7 @@ import asyncio
 import heapq
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 PROCESS: ContextVar["Process | None"] = ContextVar("process", default=None)
 MOST_AWAITS_OF_AN_END = 50
@@ -22,6 +22,13 @@ class PowerOff(BaseException):
 
 class DeadlockError(Exception):
     """Nothing will ever happen again."""
+
+
+@runtime_checkable
+class VirtualExecutor(Protocol):
+    """Runs work that waits, in virtual time."""
+
+    def run(self, work: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]": ...
 
 
 class SimFuture(asyncio.Future[Any]):
@@ -77,6 +84,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return SimFuture(loop=self)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":  # type: ignore[override]
+        if isinstance(executor, VirtualExecutor):
+            return executor.run(func, *args)
         future = self.create_future()
         try:
             future.set_result(func(*args))
@@ -207,6 +216,10 @@ class Process:
     def call(self, function: Callable[[], None]) -> None:
         """Calls something on this process's account."""
         self._context.copy().run(function)
+
+    def context(self) -> Context:
+        """What runs in it belongs to this process."""
+        return self._context.copy()
 
     def power_off(self) -> None:
         """From now on nothing of it runs or has any effect."""

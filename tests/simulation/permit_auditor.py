@@ -2,7 +2,7 @@
 
 import math
 
-from tests.simulation.books import PERMIT_TTL, TICK, Books, Event, LeaseSeen, TaskSeen, settled_at
+from tests.simulation.books import PERMIT_TTL, Books, Event, LeaseSeen, TaskSeen, settled_at
 from tests.simulation.evidence_auditor import EvidenceAuditor
 
 
@@ -18,7 +18,7 @@ class PermitAuditor:
         lease, trace = event.task.lease, self._books.trace
         if lease.permit_until is not None:
             self._books.broken(f"{event.task_id}: two permits on one lease")
-        for ground in self._grounds_to_refuse(event, tolerance=TICK):
+        for ground in self._grounds_to_refuse(event, tolerance=self._books.tolerance):
             self._books.broken(f"{event.task_id}: a permit {ground}")
         look = event.details.get("verification") or {}
         if lease.number > 1:
@@ -26,6 +26,10 @@ class PermitAuditor:
             self._evidence.must_be_there(event.task_id, look.get("evidence_ref"))
         if any(other.may_have_clicked for other in event.task.leases[:-1]):
             trace.count("second permits")
+            before = [other.permitted_at for other in event.task.leases[:-1] if other.permit_until is not None]
+            if any(gateway != self._books.gateway for gateway in before):
+                trace.count("second permits across gateways")
+        lease.permitted_at = self._books.gateway
         lease.permit_until = self._books.permits[lease.token] = event.at + PERMIT_TTL
 
     def refused(self, event: Event) -> None:
@@ -35,7 +39,9 @@ class PermitAuditor:
             return
         if refusal == "permit_not_settled" and self._clock_may_be_behind(task):
             return
-        if not self._permit_may_be_over(task.lease, event.at) and not self._grounds_to_refuse(event, tolerance=-TICK):
+        if not self._permit_may_be_over(task.lease, event.at) and not self._grounds_to_refuse(
+            event, tolerance=-self._books.tolerance
+        ):
             self._books.broken(f"{event.task_id}: a permit was refused without a ground: {refusal}")
 
     def _permit_may_be_over(self, lease: LeaseSeen, at: float) -> bool:
@@ -43,7 +49,7 @@ class PermitAuditor:
         if lease.permit_until is None:
             return False
         granted_at = lease.permit_until - PERMIT_TTL
-        return at >= lease.permit_until or self._books.gateway_rebooted_at > granted_at
+        return at >= lease.permit_until - self._books.tolerance or self._books.gateway_rebooted_at > granted_at
 
     def _clock_may_be_behind(self, task: TaskSeen) -> bool:
         """The gateway's clock loses the time that its machine was off for: it settles a lease late, never early."""

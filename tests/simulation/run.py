@@ -12,6 +12,7 @@ import gateway.dispatch.dispatcher
 import worker.gateway.outbox
 import worker.orders.loop
 import worker.orders.permit
+from tests.simulation.gateways.world import SharedWorld
 from tests.simulation.layout import World
 from tests.simulation.template import MEMORY
 from tests.simulation.world import Result, SimulatedWorld
@@ -25,7 +26,8 @@ def simulate(seed: int, world: World = World.ALONE) -> Result:
     logging.disable(logging.CRITICAL)
     try:
         with _pace():
-            return SimulatedWorld(seed, folder, world).run()
+            made = SharedWorld if world is World.GATEWAYS else SimulatedWorld
+            return made(seed, folder, world).run()
     finally:
         logging.disable(disabled)
         shutil.rmtree(folder)

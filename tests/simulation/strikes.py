@@ -9,7 +9,6 @@ from typing import Any
 from sandbox_shop.orders import Stage
 from tests.simulation.auditor import Auditor
 from tests.simulation.books import Books
-from tests.simulation.gateway_machine import GatewayMachine
 from tests.simulation.network import CALM, Link, Weather
 from tests.simulation.people import Person, Upstream
 from tests.simulation.shop import ACCOUNT, SimShop
@@ -27,7 +26,7 @@ class Strikes:
     def __init__(
         self,
         chance: random.Random,
-        gateway: GatewayMachine,
+        gateways: Sequence[Any],
         workers: list[WorkerMachine],
         links: list[Link],
         person: Person,
@@ -37,7 +36,7 @@ class Strikes:
         auditor: Auditor,
     ) -> None:
         self._chance = chance
-        self._gateway = gateway
+        self._gateways = gateways
         self._workers = workers
         self._links = links
         self._person = person
@@ -158,11 +157,12 @@ class Strikes:
         self._trace.count("cuts")
 
     def crash_gateway(self) -> None:
-        if self._gateway.process is not None:
-            self._gateway.process.fuse = self._chance.randint(1, 12)
+        gateway = self._any_gateway()
+        if gateway.process is not None:
+            gateway.process.fuse = self._chance.randint(1, 12)
 
     def reboot_gateway(self) -> None:
-        self._gateway.reboot()
+        self._any_gateway().reboot()
         self._books.gateway_rebooted_at = self._books.now()
 
     def crash_worker(self) -> None:
@@ -182,7 +182,7 @@ class Strikes:
         self._chance.choice(self._workers).stop()
 
     def _machine(self) -> Any:
-        return self._chance.choice([self._gateway, *self._workers])
+        return self._chance.choice([*self._gateways, *self._workers])
 
     def slow_disk(self) -> None:
         self._machine().disk.slow = self._chance.choice((0.0, 0.1, 0.4))
@@ -209,12 +209,15 @@ class Strikes:
         machine = self._machine()
         step = self._chance.choice((-HOUR, -60.0, -5.0, 5.0, 60.0, HOUR))
         machine.wall_offset += step
-        if machine is self._gateway:
+        if machine in self._gateways:
             self._books.gateway_set_back -= min(0.0, step)
         self._trace("world", f"the wall clock of {getattr(machine, 'name', 'gateway')} is set by {machine.wall_offset}")
 
     def pause(self) -> None:
         self._send(self._person.pause(self._chance.uniform(5, 60)))
+
+    def _any_gateway(self) -> Any:
+        return self._gateways[0] if len(self._gateways) == 1 else self._chance.choice(self._gateways)
 
     def _any_shop(self) -> SimShop:
         return self._shops[0] if len(self._shops) == 1 else self._chance.choice(self._shops)
@@ -238,7 +241,7 @@ class Strikes:
     def back_up(self) -> None:
         """The gateway's database is backed up, as far as it is committed."""
         if self.can_restore and self._auditor.backup is None:
-            self._gateway.back_up(BACKUP)
+            self._any_gateway().back_up(BACKUP)
             self._auditor.back_up()
 
     def restore(self) -> None:
@@ -246,13 +249,14 @@ class Strikes:
         if self.can_restore and self._auditor.backup is not None:
             self.can_restore = False
             self._is_to_file_again = True
-            self._gateway.restore(BACKUP)
+            self._any_gateway().restore(BACKUP)
             self._send(self._after_restore())
 
     async def _after_restore(self) -> None:
         await asyncio.sleep(self._chance.uniform(0.1, 0.5))
-        if not self._gateway.is_up:
-            self._gateway.start()
+        gateway = self._any_gateway()
+        if not gateway.is_up:
+            gateway.start()
         await asyncio.sleep(self._chance.uniform(0.1, 0.3))
         self._file_again()
         await self._person.resume()

@@ -90,6 +90,16 @@ FOUND_BY = {
     "slot_of_another_account": 3,
     "a_slot_an_account_whatever_the_scope": 1,
     "session_of_another_account": 1,
+    "lock_not_taken": 1,
+    "lease_judged_on_the_gateways_own_clock": 3,
+    "permit_judged_on_the_gateways_own_clock": 26,
+    "the_database_s_clock_alone": 3,
+    "unknown_commit_told_as_undone": 12,
+    "unknown_commit_told_as_done": 12,
+    "hints_without_a_poll": 17,
+    "sweeps_on_every_gateway": 1,
+    "the_term_of_another_is_taken": 1,
+    "superseded_at_its_own_gateway_only": 4,
 }
 
 

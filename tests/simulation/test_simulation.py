@@ -10,6 +10,7 @@ import pytest
 
 from tests.simulation import account_themes
 from tests.simulation.figures import MUST_BE_REACHED, not_reached
+from tests.simulation.gateways import themes as gateway_themes
 from tests.simulation.layout import World
 from tests.simulation.run import simulate
 from tests.simulation.themes import ROUND
@@ -26,6 +27,8 @@ BATCHES = [
     pytest.param(World.ALONE, range(1 + 4 * BATCH, 1 + 8 * BATCH), marks=DEEP),
     pytest.param(World.ACCOUNTS, range(1, 1 + account_themes.ROUND), marks=QUICK),
     pytest.param(World.ACCOUNTS, range(1 + account_themes.ROUND, 1 + 25 * account_themes.ROUND), marks=DEEP),
+    pytest.param(World.GATEWAYS, range(1, 1 + gateway_themes.ROUND), marks=QUICK),
+    pytest.param(World.GATEWAYS, range(1 + gateway_themes.ROUND, 1 + 15 * gateway_themes.ROUND), marks=DEEP),
 ]
 
 
@@ -45,8 +48,8 @@ def test_no_run_breaks_an_invariant(world: World, seeds: range, record_property:
     record_property("simulated", {"runs": len(seeds), "seconds": seconds, "counts": dict(counts)})
     assert not counts["duplicates"]
     assert counts["orders placed"] > len(seeds), "hardly anything was ordered, so hardly anything was shown"
-    assert counts["worker crashes"] > len(seeds) / 2
     if world is World.ALONE:
+        assert counts["worker crashes"] > len(seeds) / 2
         assert counts["gateway crashes"] > len(seeds) / 2
     never = not_reached(world, counts) if len(seeds) >= BATCH else []
     assert not never, f"{len(seeds)} runs never came to: {', '.join(never)}"
@@ -71,13 +74,27 @@ def test_a_run_that_was_once_guilty_is_clean(seed: int) -> None:
     assert not result.violations, timeline(result)
 
 
-def test_a_seed_gives_the_same_run_again() -> None:
-    assert [simulate(seed).digest for seed in (1, 14)] == [simulate(seed).digest for seed in (1, 14)]
+# 58: the database's clock was set back while a group was on its way, so nobody knew how long that took. 79: that the
+# database could not do it now was taken for a refusal of the permit.
+@pytest.mark.parametrize("seed", [58, 79])
+def test_a_run_of_several_gateways_that_was_once_guilty_is_clean(seed: int) -> None:
+    result = simulate(seed, World.GATEWAYS)
+    assert not result.violations, timeline(result)
+
+
+@pytest.mark.parametrize(
+    ("world", "seed"), [(World.ALONE, 1), (World.ALONE, 14), (World.ACCOUNTS, 3), (World.GATEWAYS, 12)]
+)
+def test_a_seed_gives_the_same_run_again(world: World, seed: int) -> None:
+    assert simulate(seed, world).digest == simulate(seed, world).digest
 
 
 @pytest.mark.parametrize("hash_seed", ["1", pytest.param("2", marks=pytest.mark.extended)])
 def test_a_seed_gives_the_same_run_in_another_process(hash_seed: str) -> None:
-    code = "from tests.simulation.run import simulate; print(*[simulate(seed).digest for seed in (1, 33)])"
+    code = (
+        "from tests.simulation.run import simulate; from tests.simulation.layout import World;"
+        "print(*[simulate(seed).digest for seed in (1, 33)], simulate(12, World.GATEWAYS).digest)"
+    )
     told = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ".:generated"},
@@ -86,7 +103,10 @@ def test_a_seed_gives_the_same_run_in_another_process(hash_seed: str) -> None:
         check=True,
         timeout=60,
     )
-    assert told.stdout.split() == [simulate(seed).digest for seed in (1, 33)]
+    assert told.stdout.split() == [
+        *(simulate(seed).digest for seed in (1, 33)),
+        simulate(12, World.GATEWAYS).digest,
+    ]
 
 
 def test_a_timeline_does_not_tell_the_folder_of_its_run(tmp_path: Path) -> None:

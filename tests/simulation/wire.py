@@ -72,6 +72,10 @@ class Server:
     def is_up(self) -> bool:
         return self.process is not None and self.process.alive and bool(self.handlers)
 
+    def pick(self) -> "Server":
+        """Where the next call goes."""
+        return self
+
 
 async def nothing_happens(_name: str) -> None:
     """At a point where no power fails."""
@@ -87,6 +91,7 @@ class CallWatch:
     def refused(self, path: str, request: Any) -> None: ...
     def lost(self, path: str) -> None: ...
     def streamed(self, path: str, message: Any) -> None: ...
+    def served(self, stream: "StreamCall", data: bytes) -> None: ...
 
 
 class Channel:
@@ -105,6 +110,10 @@ class Channel:
         self._point = point
         self._link = link
         self._server = server
+        self.served_by = server
+        """Where the last call went."""
+        self.stream: StreamCall | None = None
+        """The last one that was opened."""
         self._chance = chance
         self.watch = watch or CallWatch()
 
@@ -115,7 +124,7 @@ class Channel:
             try:
                 data = await self._unary(path, request_serializer(request), metadata, timeout)
             except AioRpcError as error:
-                if error.trailing_metadata():
+                if error.trailing_metadata() and error.code() is not grpc.StatusCode.UNAVAILABLE:
                     self.watch.refused(path, request)
                 raise
             answer = response_deserializer(data)
@@ -137,16 +146,19 @@ class Channel:
                 self.watch.streamed(path, message)
                 return message
 
-            return StreamCall(
+            self.served_by = self._server.pick()
+            self.stream = StreamCall(
                 self._link,
-                self._server,
+                self.served_by,
                 self._chance,
                 path,
                 request_serializer(request),
                 metadata,
                 deserialize,
                 self._point,
+                self.watch,
             )
+            return self.stream
 
         return call
 
@@ -155,8 +167,9 @@ class Channel:
         served: list[asyncio.Task[Any]] = []
         granted: list[bytes] = []
 
+        server = self.served_by = self._server.pick()
+
         def serve(back: Callable[[Any], None]) -> None:
-            server = self._server
             if not server.is_up or server.process is None:
                 back(unavailable("connection refused"))
                 return
@@ -218,8 +231,13 @@ class StreamCall:
         metadata: Any,
         deserialize: Callable[[bytes], Any],
         point: Callable[[str], Awaitable[None]],
+        watch: CallWatch,
     ) -> None:
         self._link = link
+        self.served_by = server
+        self.is_over = False
+        """For its client."""
+        self._watch = watch
         self._point = point
         self._chance = chance
         self._deserialize = deserialize
@@ -248,7 +266,9 @@ class StreamCall:
         context = ServerContext(tuple(metadata or ()), data)
         try:
             async for message in handler.stream_stream(None, context):
-                self._send(handler.response_serializer(message))
+                told = handler.response_serializer(message)
+                self._watch.served(self, told)
+                self._send(told)
             self._send(None)
         except Aborted as aborted:
             self._send(rpc_error(aborted.code, aborted.words, aborted.trailing))
@@ -270,7 +290,7 @@ class StreamCall:
 
     def _break(self, words: str) -> None:
         if not self._broken:
-            self._broken = True
+            self._broken = self.is_over = True
             self._arrived.put_nowait(unavailable(words))
             self._tell_server()
 
@@ -288,6 +308,7 @@ class StreamCall:
             message = await self._arrived.get()
             await self._point("gateway: a message of a stream")
             if message is None:
+                self.is_over = True
                 return
             if isinstance(message, Exception):
                 raise message
@@ -295,5 +316,5 @@ class StreamCall:
 
     def cancel(self) -> None:
         if not self._broken:
-            self._broken = True
+            self._broken = self.is_over = True
             self._tell_server()

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from ordergateway.v1 import order_leases_pb2
+
 from common.target import Target
 from tests.simulation.gateway_machine import BEGINNING
 from tests.simulation.journal_connection import InlineConnection
@@ -19,7 +21,7 @@ from tests.simulation.shop import SimShop
 from tests.simulation.site import SimSite, SiteWatch
 from tests.simulation.store import Disk
 from tests.simulation.trace import Trace
-from tests.simulation.wire import CallWatch, Channel, Server
+from tests.simulation.wire import CallWatch, Channel, Server, StreamCall
 from tests.simulation.worker_disk import SimDiskSpace, SimEvidence
 from worker.account_lock import AccountLocks
 from worker.failpoints import FailpointName
@@ -107,8 +109,11 @@ class WorkerMachine:
         self.wall_offset = 0.0
         self.process: Process | None = None
         self.at_failpoint: Callable[[WorkerMachine, str], None] = lambda _worker, _name: None
+        self.lease_sent: Callable[[StreamCall, Any], None] = lambda _stream, _lease: None
+        """A gateway has sent it a lease, into that stream."""
         self.stopped_at: float | None = None
         self.journal_id = ""
+        self.session_id = ""
         self.current_task = ""
         self.tokens: dict[str, str] = {}
         """The lease token that the worker last renewed, by task."""
@@ -122,6 +127,19 @@ class WorkerMachine:
         self._take_lock = take_lock
         self._entropy = SimEntropy(name, chance)
         self._stopping: asyncio.Event | None = None
+        self._channel: Channel | None = None
+        self.lease_waits = (3.0, 15.0)
+        """Seconds that it waits in one stream: one of these."""
+
+    @property
+    def stream(self) -> StreamCall | None:
+        """In which it waits, or waited last."""
+        return None if self._channel is None else self._channel.stream
+
+    @property
+    def served_by(self) -> Server:
+        """Where its last call went."""
+        return self._server if self._channel is None else self._channel.served_by
 
     @property
     def is_up(self) -> bool:
@@ -208,10 +226,13 @@ class WorkerMachine:
         self.journal_id = journal.journal_id
         stopping = self._stopping = asyncio.Event()
         chance = self._chance
+        calls = _Calls(self, self._watch)
+        channel = self._channel = Channel(self.gateway_link, self._server, chance, calls, process.point)
+        self.session_id = self._entropy.token()
         gateway = GatewayClient(
-            Channel(self.gateway_link, self._server, chance, _Calls(self, self._watch), process.point),  # type: ignore[arg-type]
+            channel,  # type: ignore[arg-type]
             worker_id="worker",
-            session_id=self._entropy.token(),
+            session_id=self.session_id,
             journal_id=journal.journal_id,
             token="secret",
             accounts=self.serves.accounts,
@@ -237,7 +258,7 @@ class WorkerMachine:
         accounts = AccountLocks()
         monitor = Monitor(parts, by_target(sites), accounts, MONITOR)
         loop = OrderLoop(
-            parts, sites, accounts, self._entropy, lease_wait=chance.choice((3.0, 15.0)), stopping=stopping
+            parts, sites, accounts, self._entropy, lease_wait=chance.choice(self.lease_waits), stopping=stopping
         )
         await outbox.start()
         working = process.spawn(loop.run())
@@ -304,6 +325,11 @@ class _Calls(CallWatch):
     def lost(self, path: str) -> None:
         if path.endswith("/RequestSubmitPermit"):
             self._worker._trace.count("lost permit answers")
+
+    def served(self, stream: StreamCall, data: bytes) -> None:
+        message = order_leases_pb2.LeaseOrdersResponse.FromString(data)
+        if message.HasField("lease"):
+            self._worker.lease_sent(stream, message.lease)
 
     def streamed(self, path: str, message: Any) -> None:
         if message.HasField("lease"):

@@ -4,16 +4,19 @@ import asyncio
 import random
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+from gateway.settings import Settings
 from tests.simulation import template
 from tests.simulation.account_themes import account_theme_of
 from tests.simulation.auditor import Auditor
 from tests.simulation.books import Books
 from tests.simulation.evidence_auditor import EvidenceAuditor
-from tests.simulation.faults import Faults
+from tests.simulation.faults import ANYTIME, Faults
 from tests.simulation.gateway_machine import BEGINNING, SETTINGS, GatewayMachine
 from tests.simulation.journal_lock import Locks
 from tests.simulation.layout import NAMES, Layout, Serves, World, alone, with_accounts
@@ -28,7 +31,7 @@ from tests.simulation.strikes import Strikes
 from tests.simulation.the_end import judge_end
 from tests.simulation.themes import Theme, theme_of
 from tests.simulation.trace import Trace
-from tests.simulation.wire import Channel
+from tests.simulation.wire import Channel, Server
 from tests.simulation.worker_machine import WorkerMachine
 
 HEALING_SECONDS = 4_000.0
@@ -49,7 +52,9 @@ class Result:
 
 
 class SimulatedWorld:
-    """Of one run."""
+    """Of one run. What may go wrong at any time, where a theme does not say it: `anytime`."""
+
+    anytime: Sequence[str] = ANYTIME
 
     def __init__(self, seed: int, folder: Path, kind: World) -> None:
         self.seed = seed
@@ -63,13 +68,12 @@ class SimulatedWorld:
         self.chance = self._chance("world")
         self.theme = theme = self._theme()
         self.folder = folder
-        shutil.copy(template.migrated(), folder / "gateway.db")
+        shutil.copy(self._template(), folder / "gateway.db")
         self.read = Reader(folder / "gateway.db")
         loop.at_the_end.append(self.read.close)
         layout = self.layout = books.layout = self._layout()
         settings = SETTINGS.model_copy(update={"sites": layout.sites, "lease_scope": layout.scope})
-        self.gateway = GatewayMachine(loop, folder, self._chance("gateway"), trace, settings)
-        self.gateway.watch = auditor
+        self.gateways = self._make_gateways(settings)
         self.shops = {target: SimShop(loop.time, BEGINNING, number) for number, target in enumerate(layout.targets)}
         books.shops = self.shops
         self.links: list[Link] = []
@@ -80,18 +84,36 @@ class SimulatedWorld:
         self.person = Person(self._channel("person"), self._chance("person"), books, next(iter(self.shops.values())))
         self.person.waits = theme is not None and theme.waits
         self.upstream = Upstream(self._channel("upstream"), self._chance("upstream"), books)
-        self.strikes = Strikes(
-            self._chance("strikes"), self.gateway, self.workers, self.links, self.person, self.upstream,
+        self.strikes = self._make_strikes(
+            self._chance("strikes"), self.gateways, self.workers, self.links, self.person, self.upstream,
             [*self.shops.values()], books, auditor,
         )  # fmt: skip
-        self.strikes.can_restore = len(layout.workers) == 1 or books.only_orders
         self.faults = Faults(
-            self._chance("faults"), theme, self.strikes, self.gateway, self.workers, self.links, self.person, trace
-        )
+            self._chance("faults"), theme, self.strikes, self.gateways, self.workers, self.links, self.person, trace,
+            self.anytime,
+        )  # fmt: skip
 
     def _chance(self, name: str) -> random.Random:
         of = f"{self.seed}" if self.kind is World.ALONE else f"{self.kind}/{self.seed}"
         return random.Random(f"{of}/{name}")  # noqa: S311 -- reproducible on purpose
+
+    def _template(self) -> Path:
+        return template.migrated()
+
+    def _make_gateways(self, settings: Settings) -> Sequence[Any]:
+        gateway = GatewayMachine(self.loop, self.folder, self._chance("gateway"), self.trace, settings)
+        gateway.watch = self.auditor
+        return [gateway]
+
+    def _make_strikes(self, *about: Any) -> Strikes:
+        strikes = Strikes(*about)
+        strikes.can_restore = len(self.layout.workers) == 1 or self.books.only_orders
+        return strikes
+
+    def _door(self, _name: str) -> Server:
+        """Where a client's calls go."""
+        door: Server = self.gateways[0].server
+        return door
 
     def _theme(self) -> Theme | None:
         return theme_of(self.seed) if self.kind is World.ALONE else account_theme_of(self.seed)
@@ -107,13 +129,13 @@ class SimulatedWorld:
         return link
 
     def _channel(self, name: str) -> Channel:
-        return Channel(self._link(f"{name}-gateway"), self.gateway.server, self._chance(f"channel {name}"))
+        return Channel(self._link(f"{name}-gateway"), self._door(name), self._chance(f"channel {name}"))
 
     def _worker(self, name: str, serves: Serves) -> WorkerMachine:
         links = (self._link(f"{name}-gateway"), self._link(f"{name}-shop"))
         folder = self.folder / ("shared" if self.theme is not None and self.theme.shared else name)
         return WorkerMachine(
-            self.loop, folder, name, self.gateway.server, serves, self.shops, links, self._chance(name), self.trace,
+            self.loop, folder, name, self._door(name), serves, self.shops, links, self._chance(name), self.trace,
             self.site_auditor, self.locks.take,
         )  # fmt: skip
 
@@ -123,7 +145,7 @@ class SimulatedWorld:
         except Exception as error:  # noqa: BLE001 -- a run that breaks off is a finding with a timeline
             self.books.broken(f"the run broke off: {error!r}")
         finally:
-            for machine in (self.gateway, *self.workers):
+            for machine in (*self.gateways, *self.workers):
                 if machine.process is not None and machine.process.alive:
                     machine.process.last_point = THE_END
                     machine.power_off()
@@ -144,7 +166,8 @@ class SimulatedWorld:
     async def _live(self) -> None:
         theme = self.theme
         self._furnish()
-        self.gateway.start(self.faults.fuse(3_000))
+        for gateway in self.gateways:
+            gateway.start(self.faults.fuse(3_000))
         self.faults.start_workers()
         length = self.chance.choice((60.0, 100.0, 180.0) if theme is None else (100.0, 150.0))
         tasks = self.chance.choice((1, 2, 3, 4, 5)) if theme is None else theme.tasks
@@ -164,7 +187,7 @@ class SimulatedWorld:
         await self.faults.run(length)
         for worker_of_others in strange:
             worker_of_others.cancel()
-        self.faults.heal()
+        self._heal()
         await self._settle()
         judge_end(self.books, self.read)
         self.evidence.judge_end()
@@ -185,7 +208,7 @@ class SimulatedWorld:
         channel = self._channel("script")
         until = self.loop.time() + (20.0 if theme is not None else 1_000.0)  # then our workers come
         return [
-            asyncio.ensure_future(RestScript(self.gateway, *parts).run(until)),
+            asyncio.ensure_future(RestScript(self.gateways[0], *parts).run(until)),
             asyncio.ensure_future(LateAsker(channel, *parts).run(until)),
         ]
 
@@ -200,6 +223,9 @@ class SimulatedWorld:
             self.strikes.fill_cart()
         if (self.theme is not None and self.theme.backed_up) or self.chance.random() < 0.3:
             self.strikes.back_up()
+
+    def _heal(self) -> None:
+        self.faults.heal()
 
     async def _settle(self) -> None:
         """The person acts until nothing is left to do."""
