@@ -60,8 +60,8 @@ async def connect_on_thread(path: Path) -> Connection:
 
     Raises sqlite3.Error.
     """
-    # Opened before aiosqlite's thread begins: where opening fails in it, the thread answers once more, to a loop that may
-    # be closed by then, and a traceback follows the one line that tells what to do.
+    # Opened before aiosqlite's thread begins: where that fails in it, the thread answers once more, to a loop that may
+    # be closed, and a traceback follows the one line that tells what to do.
     opened = await asyncio.to_thread(sqlite3.connect, path, isolation_level=None, timeout=10, check_same_thread=False)
     connection = await aiosqlite.Connection(lambda: opened, iter_chunk_size=64)
     connection.row_factory = sqlite3.Row
