@@ -160,10 +160,11 @@ async def test_a_lease_that_runs_out_on_the_way_is_stale(
     await asyncio.to_thread(copy, folder / "gateway.db", empty, time)
     time.advance(301)
     async with running_gateway(folder, time, gateway_db_url=empty) as after:
-        assert await after.api.status() is TaskStatus.STALE
         with pytest.raises(RefusedCallError) as told:
             await after.api.renew(lease)
         assert told.value.reason is Reason.LEASE_INVALID
+        assert await after.api.lease("w2") is None, "whoever asks for work makes it visible"
+        assert await after.api.status() is TaskStatus.STALE
 
 
 def test_a_target_that_is_not_empty_is_refused(file: Path, empty: str, tmp_path: Path) -> None:
