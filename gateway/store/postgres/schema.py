@@ -31,6 +31,9 @@ TRIES: Final = 20
 LIVING_SECONDS: Final = 10
 """A gateway that has committed a group within this time lives; each commits one a second."""
 
+CUT_OFF_SECONDS: Final = 20
+"""Who migrates and says nothing for so long between two statements has gone."""
+
 _MIGRATION_LOCK: Final = 0x4F474D47
 """Apart from the writer's lock ("OGMG"), so that a second one who migrates waits here and not among the groups."""
 
@@ -145,7 +148,12 @@ def migrate(
 
 @contextmanager
 def migration_lock(connection: psycopg.Connection, tell: Tell) -> Iterator[None]:
-    """Hold the lock of those who migrate; another one is waited for until it is done."""
+    """Hold the lock of those who migrate; another one is waited for until it is done.
+
+    It belongs to the session, and the server learns by TCP alone, by default after two hours, that nobody is there any
+    more: who is cut off must not keep all others waiting for so long.
+    """
+    connection.execute(f"SET idle_session_timeout = '{CUT_OFF_SECONDS}s'".encode())
     (had,) = _one(connection, f"SELECT pg_try_advisory_lock({_MIGRATION_LOCK})")
     if not had:
         tell("somebody else is migrating this database; waiting for the end of it")
@@ -157,6 +165,7 @@ def migration_lock(connection: psycopg.Connection, tell: Tell) -> Iterator[None]
     finally:
         if not connection.closed:
             connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
+            connection.execute("RESET idle_session_timeout")
 
 
 def _run_patiently(
