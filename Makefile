@@ -38,8 +38,8 @@ simulate: $(ready) ## Simulate RUNS=2000 lives in each kind of WORLD with every 
 mutants: $(ready) ## Take out one safeguard after the other; the simulation must find each out
 	@$(VENV)/bin/python -m tests.simulation --mutants --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
-kill: $(ready) ## Kill and restart the real processes ROUNDS=300 times while the shop counts
-	@$(VENV)/bin/python -m tests.faults --rounds $(or $(ROUNDS),300) --seed $(or $(SEED),1)
+kill: $(ready) ## Kill and restart the real processes ROUNDS=300 times while the shop counts (GATEWAYS=2: on PostgreSQL)
+	@$(VENV)/bin/python -m tests.faults --rounds $(or $(ROUNDS),300) --seed $(or $(SEED),1) $(if $(GATEWAYS),--postgres --gateways $(GATEWAYS))
 
 soak: $(ready) ## Chaos test of the real processes under load for MINUTES=10
 	@$(VENV)/bin/python -m tests.faults --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1)

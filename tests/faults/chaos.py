@@ -1,17 +1,16 @@
-"""The chaos test: gateway and worker as processes, a shop that counts, a person who decides, and blows from all sides.
+"""The chaos test: gateways and worker as processes, a shop that counts, a person who decides, and blows from all sides.
 
-Each task buys a product of its own, so the shop's book tells for each task how often it was ordered and paid.
+Each task buys a product of its own, so the shop's book tells for each task how often it was ordered and paid. Upstream
+and person call any of the gateways, and another one where that does not answer.
 """
 
 import asyncio
 import json
-import random
 import signal
 import time
 import uuid
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,82 +20,52 @@ from ordergateway.v1 import operations_pb2, orders_pb2
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
-from demo.programs import free_port
 from sandbox_shop.catalogue import Product
-from tests.e2e.parts import AUTHORIZED, GATEWAY_SETTINGS, TOKEN
-from tests.faults.armed import GATEWAY_PLACES
+from tests.e2e.parts import AUTHORIZED
+from tests.faults.blows import Blows
 from tests.faults.program import PATIENCE_SECONDS, Program
-from tests.faults.promises import Kept, Promises, compare, waiting_reports
-from tests.faults.proxy import FaultyProxy, Mode
-from tests.worker.running_shop import RunningShop, running_shop
+from tests.faults.promises import Database, Kept, Promises, compare, rows, waiting_reports
+from tests.faults.proxy import Mode
+from tests.faults.stage import LEASE_SECONDS, SETTINGS, Stage, running_stage
+from tests.gateway.support.replay import contradictions
 from tests.worker.virtual import ManualClock
 from worker.failpoints import FailpointName
 from worker.journal.errors import JournalError
 from worker.journal.journal import Journal
 
-LEASE_SECONDS = 2.5
-SETTLE_SECONDS = 0.3
+__all__ = ["LEASE_SECONDS", "SETTINGS"]
+
 LOOK_SECONDS = 0.1
 ENDED = (orders_pb2.TASK_STATUS_SUCCEEDED, orders_pb2.TASK_STATUS_FAILED)
-ACTIVE = (orders_pb2.TASK_STATUS_LEASED, orders_pb2.TASK_STATUS_RUNNING)
 STALE = orders_pb2.TASK_STATUS_STALE
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
 QUANTITY = 2
-
-SETTINGS = GATEWAY_SETTINGS | {
-    "RAKUTEN_LEASE_TTL_SECONDS": str(LEASE_SECONDS),
-    "RAKUTEN_LEASE_ACK_SECONDS": str(LEASE_SECONDS),
-    "RAKUTEN_PERMIT_SETTLE_SECONDS": str(SETTLE_SECONDS),
-}
+NO_DATABASE_AT_START = "the gateway can be started again once that is over"
 
 
 class ChaosTest:
     """Everything that runs, and what was promised to the upstream."""
 
-    def __init__(
-        self,
-        folder: Path,
-        shop: RunningShop,
-        proxy: FaultyProxy,
-        port: int,
-        seed: int,
-        of_gateway: dict[str, str],
-        of_worker: dict[str, str],
-    ) -> None:
-        self.chance = random.Random(seed)  # noqa: S311 -- reproducible as far as processes are
-        self.figures: Counter[str] = Counter()
-        self._thaw_at = 0.0
-        self.violations: list[str] = []
-        self._folder = folder
-        self.database = folder / "data" / "gateway.db"
-        self.journal = Path(of_worker.get("RAKUTEN_TRADING_DB_PATH", folder / "data" / "trading.db"))
-        self._shop = shop
-        self.proxy = proxy
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._shop = stage.shop
+        self._blows = Blows(stage)
+        self.chance, self.figures, self.violations = stage.chance, stage.figures, stage.violations
+        self.database, self.journal, self.proxy = stage.database, stage.journal, stage.proxy
+        self.gateway, self.worker = stage.gateways[0].program, stage.worker
         self.promises = Promises()
-        self.gateway = Program("gateway", folder, SETTINGS | {"RAKUTEN_GATEWAY_GRPC_PORT": str(port)} | of_gateway)
-        self.worker = Program(
-            "worker",
-            folder,
-            {
-                "RAKUTEN_ORDER_GATEWAY_URL": f"grpc://127.0.0.1:{proxy.port}",
-                "RAKUTEN_API_TOKEN": TOKEN,
-                "RAKUTEN_WORKER_ID": "worker-1",
-                "RAKUTEN_SANDBOX_URL": shop.url,
-                "RAKUTEN_SCREENSHOTS": "false",
-                "RAKUTEN_ORDER_MAX_TOTAL_YEN": "100000",
-                "RAKUTEN_LOST_ANSWER_LOOK_SECONDS": "0.5",
-                "RAKUTEN_LOST_ANSWER_INTERVAL_SECONDS": "0.1",
-            }
-            | of_worker,
-        )
-        self._channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.max_reconnect_backoff_ms", 200)])
-        self.orders: Any = OrderServiceStub(self._channel)
-        self.operations: Any = OperationsServiceStub(self._channel)
+        self._orders = [OrderServiceStub(gateway.channel) for gateway in stage.gateways]
+        self._operations = [OperationsServiceStub(gateway.channel) for gateway in stage.gateways]
 
-    async def close(self) -> None:
-        await self._channel.close()
-        for program in (self.worker, self.gateway):
-            await program.end()
+    @property
+    def orders(self) -> Any:
+        """Calls one of the gateways, each time another one."""
+        return self.chance.choice(self._orders)
+
+    @property
+    def operations(self) -> Any:
+        """As `orders`."""
+        return self.chance.choice(self._operations)
 
     # The upstream
 
@@ -117,84 +86,33 @@ class ChaosTest:
                 self.promises.submits[task_id] = body
                 return
 
-    # The blows
-
-    def blows(self) -> list[Callable[[], Awaitable[None]]]:
-        return [
-            self._kill_worker_at_a_failpoint, self._kill_worker_at_a_failpoint, self._kill_worker,
-            self._kill_gateway_at_a_commit, self._kill_gateway_at_a_commit, self._kill_gateway, self._kill_both,
-            self._freeze_worker, self._bad_network,
-        ]  # fmt: skip
-
-    async def _kill_worker_at_a_failpoint(self) -> None:
-        self.figures["worker armed at a failpoint"] += 1
-        self.worker.arm(self.chance.choice(list(FailpointName)))
-
-    async def _kill_worker(self) -> None:
-        await asyncio.sleep(self.chance.uniform(0, 0.5))
-        self.figures["worker killed"] += 1
-        self.worker.send(signal.SIGKILL)
-
-    async def _kill_gateway_at_a_commit(self) -> None:
-        await asyncio.sleep(self.chance.uniform(0, 0.3))
-        self.figures["gateway armed at a commit"] += 1
-        self.gateway.arm(self.chance.choice(GATEWAY_PLACES))
-
-    async def _kill_gateway(self) -> None:
-        await asyncio.sleep(self.chance.uniform(0, 0.5))
-        self.figures["gateway killed"] += 1
-        self.gateway.send(signal.SIGKILL)
-
-    async def _kill_both(self) -> None:
-        await asyncio.sleep(self.chance.uniform(0, 0.5))
-        self.figures["both killed"] += 1
-        self.gateway.send(signal.SIGKILL)
-        self.worker.send(signal.SIGKILL)
-
     async def freeze_worker_at(self, place: FailpointName, task_id: str) -> None:
         """Submits a task and returns once the worker stands still there with it."""
         await self.keep_up()
-        self.worker.arm(place, signal.SIGSTOP)
+        await self.worker.armed(place, signal.SIGSTOP)
         await self.submit(task_id)
         await self.worker.until_frozen()
-
-    async def _freeze_worker(self) -> None:
-        """It may stand still much later, where the place is one that only a recovered task passes."""
-        self.worker.arm(self.chance.choice(list(FailpointName)), signal.SIGSTOP)
-
-    def _thaw(self) -> None:
-        """Lets a worker go on that has stood still for longer than its lease."""
-        now = time.monotonic()
-        if not self.worker.is_frozen:
-            self._thaw_at = now + LEASE_SECONDS * self.chance.uniform(1.0, 1.6)
-        elif now > self._thaw_at:
-            self.figures["worker frozen past its lease"] += 1
-            self.worker.send(signal.SIGCONT)
-
-    async def _bad_network(self) -> None:
-        mode = self.chance.choice([mode for mode in Mode if mode is not Mode.PASS])
-        self.figures[f"network: {mode}"] += 1
-        await asyncio.sleep(self.chance.uniform(0, 0.3))
-        self.proxy.set(mode)
-        await asyncio.sleep(self.chance.uniform(0.2, LEASE_SECONDS * 1.3))
-        self.proxy.set(Mode.PASS)
 
     # The person
 
     async def keep_up(self) -> None:
         """Starts what was killed. A program that ended in any other way is a finding."""
-        self._thaw()
-        for program in (self.gateway, self.worker):
-            if program.is_up:
-                continue
-            code = program.ended_with
-            if code == -signal.SIGKILL:
-                self.figures[f"kills of the {program.name}"] += 1
-            elif code is not None:
-                self.violations.append(f"the {program.name} ended by itself, with code {code}")
-            await program.end()
-            await program.start()
-            self.figures[f"starts of the {program.name}"] += 1
+        self._blows.thaw()
+        for program in self._stage.programs:
+            if not program.is_up:
+                self._note_the_end_of(program)
+                await program.end()
+                await program.start()
+                self.figures[f"starts of the {program.name}"] += 1
+
+    def _note_the_end_of(self, program: Program) -> None:
+        code = program.ended_with
+        if code == -signal.SIGKILL:
+            self.figures[f"kills of the {program.name}"] += 1
+        elif code is not None and program.last_words.rstrip().endswith(NO_DATABASE_AT_START):
+            self.figures[f"starts of the {program.name} without its database"] += 1
+        elif code is not None:
+            self.violations.append(f"the {program.name} ended by itself, with code {code}")
 
     async def decide(self, task_id: str) -> bool:
         """Looks at a task and acts; True once it has ended, or is unknown."""
@@ -243,13 +161,18 @@ class ChaosTest:
         return [order for order in orders if any(line.code == code for line in order.quote.lines)]
 
     async def judge(self, task_id: str) -> None:
-        """Compares the shop's book with what the gateway says of an ended task."""
+        """Compares the shop's book with what the gateways say of an ended task."""
         request = orders_pb2.GetOrderRequest(task_id=task_id)
-        try:
-            task = (await self.orders.GetOrder(request, metadata=AUTHORIZED, timeout=30, wait_for_ready=True)).task
-        except AioRpcError as error:
-            self.violations.append(f"{task_id}: {error.details()}")
-            return
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                task = (await self.orders.GetOrder(request, metadata=AUTHORIZED, timeout=5, wait_for_ready=True)).task
+                break
+            except AioRpcError as error:
+                if error.code() is grpc.StatusCode.NOT_FOUND or time.monotonic() > deadline:
+                    self.violations.append(f"{task_id}: {error.details()}")
+                    return
+                await self.keep_up()
         orders = self.ordered(task_id)
         self.figures["orders placed"] += len(orders)
         if len(orders) > 1:
@@ -276,9 +199,20 @@ class ChaosTest:
                 break
         kept = self.compare(self.database)
         self.violations += kept.violations
+        self.violations += [f"{count} times: {what}" for what, count in self.contradictions().items()]
         return kept
 
-    def compare(self, database: Path) -> Kept:
+    def contradictions(self) -> dict[str, int]:
+        """Replays the history; says what of it cannot have been, and how often."""
+        return contradictions(
+            rows(self.database, "SELECT * FROM events WHERE subject <> '' ORDER BY sequence"),
+            rows(self.database, "SELECT * FROM tasks"),
+            rows(self.database, "SELECT * FROM leases ORDER BY task_id, lease_number"),
+            permit_seconds=float(self._stage.settings["RAKUTEN_PERMIT_TTL_SECONDS"]),
+            settle_seconds=float(self._stage.settings["RAKUTEN_PERMIT_SETTLE_SECONDS"]),
+        )
+
+    def compare(self, database: Database) -> Kept:
         """Looks for everything acknowledged in that database of the gateway."""
         ordered = {task_id: [order.number for order in self.ordered(task_id)] for task_id in self.promises.submits}
         return compare(self.promises, ordered, self.journal, database)
@@ -298,27 +232,25 @@ class ChaosTest:
 
     async def _last_word(self, task_id: str) -> str:
         """What a person would want to know of a task that hangs."""
-        up = f"gateway up {self.gateway.is_up}, worker up {self.worker.is_up}"
+        up = ", ".join(f"{program.name} up {program.is_up}" for program in self._stage.programs)
         try:
             request = operations_pb2.ListEventsRequest(subject=task_id, page_size=8)
             told = await self.operations.ListEvents(request, metadata=AUTHORIZED, timeout=3)
         except AioRpcError as error:
             return f"{up}, no answer: {error.details()}"
         events = ", ".join(event.kind for event in reversed(told.events))
-        log = (self._folder / "worker.log").read_text()[-1_500:]
-        return f"{up}, last events {events}; the worker's log ends:\n{log}"
+        return f"{up}, last events {events}; the worker's log ends:\n{self.worker.last_words}"
 
     # The two ways of testing
 
     async def round(self, number: int) -> None:
         """One task, one blow, and the person until its end."""
         await self.keep_up()
-        blow = asyncio.ensure_future(self.chance.choice(self.blows())())
-        await self._while_started(self.submit(f"t-{number}"))
-        await blow
+        blow = self.chance.choice(self._blows.all())
+        await self._while_started(asyncio.gather(blow(), self.submit(f"t-{number}")))
         await self.until_ended(f"t-{number}")
 
-    async def _while_started(self, work: Awaitable[None]) -> None:
+    async def _while_started(self, work: Awaitable[object]) -> None:
         """Starts again what is killed while `work` goes on."""
         task = asyncio.ensure_future(work)
         while not task.done():
@@ -343,7 +275,7 @@ class ChaosTest:
         async def strike() -> None:
             while time.monotonic() < end:
                 await asyncio.sleep(self.chance.uniform(0.2, 2.5))
-                await self.chance.choice(self.blows())()
+                await self.chance.choice(self._blows.all())()
 
         async def decide() -> None:
             while time.monotonic() < end:
@@ -363,13 +295,15 @@ class ChaosTest:
 
 @asynccontextmanager
 async def chaos_test(
-    folder: Path, seed: int = 1, of_gateway: dict[str, str] | None = None, of_worker: dict[str, str] | None = None
+    folder: Path,
+    seed: int = 1,
+    of_gateway: dict[str, str] | None = None,
+    of_worker: dict[str, str] | None = None,
+    gateways: int | None = None,
 ) -> AsyncIterator[ChaosTest]:
-    """Everything that a chaos test needs, with further settings of the two programs; nothing of it is left."""
-    async with AsyncExitStack() as stack:
-        shop = await stack.enter_async_context(running_shop())
-        port = free_port()
-        proxy = await stack.enter_async_context(FaultyProxy(port))
-        chaos = ChaosTest(folder, shop, proxy, port, seed, of_gateway or {}, of_worker or {})
-        stack.push_async_callback(chaos.close)
-        yield chaos
+    """Everything that a chaos test needs, with further settings of the programs; nothing of it is left.
+
+    `gateways` None: one, on a SQLite file; else so many on a PostgreSQL server of this test.
+    """
+    async with running_stage(folder, seed, of_gateway or {}, of_worker or {}, gateways) as stage:
+        yield ChaosTest(stage)

@@ -26,6 +26,7 @@ class Program:
     """One of the two programs, started again as often as it is killed."""
 
     def __init__(self, name: str, folder: Path, settings: dict[str, str]) -> None:
+        """`name`: gateway, gateway-2, worker; its log is called so."""
         self.name = name
         self._folder = folder
         self._settings = settings
@@ -45,12 +46,21 @@ class Program:
         log = self._folder / f"{self.name}.log"
         with log.open("ab") as written:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tests.faults.armed", self.name,
+                sys.executable, "-m", "tests.faults.armed", self.name.partition("-")[0],
                 cwd=self._folder,
                 env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{root / 'generated'}", **self._settings},
                 stdin=asyncio.subprocess.PIPE, stdout=written, stderr=written,
             )  # fmt: skip
         self.starts += 1
+
+    @property
+    def last_words(self) -> str:
+        """What its log ends with."""
+        return self._log[-1_500:]
+
+    @property
+    def _log(self) -> str:
+        return (self._folder / f"{self.name}.log").read_text(errors="replace")
 
     @property
     def pid(self) -> int:
@@ -71,6 +81,13 @@ class Program:
     def arm(self, place: str, number: signal.Signals = signal.SIGKILL) -> None:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.write(f"{place} {number.name}\n".encode())
+
+    async def armed(self, place: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Arms it, and returns once that is so."""
+        line = f"armed {place}\n"
+        before = self._log.count(line)
+        self.arm(place, number)
+        await until(lambda: self._log.count(line) > before)
 
     def send(self, number: signal.Signals) -> None:
         if self.is_up and self._process is not None:

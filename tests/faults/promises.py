@@ -1,4 +1,4 @@
-"""What was acknowledged, and whether it is still there: the gateway's database against journal, shop and callers.
+"""What was acknowledged, and whether it is still there: the gateways' database against journal, shop and callers.
 
 The rules are written down here once more; nothing of the programs' own code reads the two databases.
 """
@@ -10,6 +10,14 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+Database = Path | str
+"""A SQLite file, or the URL of a PostgreSQL database."""
+
+Row = Mapping[str, Any]
 
 KINDS_OF_OUTCOME = {"accepted": ("report", "finish", "report_after_end"), "recorded_late": ("report_refused",)}
 TOLD = ("payable_yen", "site_order_id", "evidence_ref", "detail", "error_code")
@@ -48,11 +56,19 @@ class Kept:
         self.counted[kind], self.lost[kind] = count, list(lost)
 
 
-def rows(path: Path, sql: str) -> list[sqlite3.Row]:
+def rows(database: Database, sql: str) -> list[Row]:
     """What a SELECT finds in a database that others may be writing to."""
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)) as connection:
+    if isinstance(database, str):
+        return rows_of_a_server(database, sql)
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=60)) as connection:
         connection.row_factory = sqlite3.Row
-        return connection.execute(sql).fetchall()
+        return [dict(row) for row in connection.execute(sql)]
+
+
+def rows_of_a_server(url: str, sql: str) -> list[Row]:
+    """The same on PostgreSQL."""
+    with psycopg.connect(url, row_factory=dict_row) as connection:
+        return list(connection.execute(sql.encode()))
 
 
 def waiting_reports(journal: Path) -> int:
@@ -60,7 +76,7 @@ def waiting_reports(journal: Path) -> int:
     return int(rows(journal, "SELECT count(*) AS count FROM outbox WHERE settled_at IS NULL")[0]["count"])
 
 
-def compare(promises: Promises, ordered: Mapping[str, list[str]], journal: Path, gateway: Path) -> Kept:
+def compare(promises: Promises, ordered: Mapping[str, list[str]], journal: Path, gateway: Database) -> Kept:
     """Look for everything that was acknowledged; `ordered` is the shop's book, task to order numbers.
 
     The journal is read first: what it has as settled then, the gateway must have had before.
@@ -93,14 +109,14 @@ def compare(promises: Promises, ordered: Mapping[str, list[str]], journal: Path,
     return kept
 
 
-def _submits(promised: Mapping[str, str], tasks: Mapping[str, str], events: list[sqlite3.Row]) -> Iterator[str]:
+def _submits(promised: Mapping[str, str], tasks: Mapping[str, str], events: list[Row]) -> Iterator[str]:
     filed = {event["subject"] for event in events if event["kind"] == "submit"}
     for task_id, intent in promised.items():
         if tasks.get(task_id) != intent or task_id not in filed:
             yield task_id
 
 
-def _reports(settled: list[sqlite3.Row], events: list[sqlite3.Row], mirror: Mapping[Any, sqlite3.Row]) -> Iterator[str]:
+def _reports(settled: list[Row], events: list[Row], mirror: Mapping[Any, Row]) -> Iterator[str]:
     """A settled report is in the history, word for word, and one that counted is in the mirror too."""
     history: dict[Any, list[dict[str, Any]]] = {}
     for event in events:

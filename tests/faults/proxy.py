@@ -1,9 +1,17 @@
-"""A TCP proxy on loopback that can lose answers, hold everything up, swallow everything, or cut."""
+"""A TCP proxy on loopback that can lose answers, hold everything up, swallow everything, cut, or reset."""
 
 import asyncio
+import socket
+import struct
 from enum import StrEnum
+from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+Target = int | Path
+"""A port of this machine, or a Unix socket."""
+
+_RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 
 class Mode(StrEnum):
@@ -14,13 +22,20 @@ class Mode(StrEnum):
     STALL = "stall"
     BLACK_HOLE = "black hole"
     CUT = "cut"
+    RESET = "reset"
+
+
+_ENDS = (Mode.CUT, Mode.RESET)
 
 
 class FaultyProxy:
-    """Passes bytes to a port as its mode says; `CUT` closes what is open and refuses what is new."""
+    """Passes bytes to a target as its mode says; `CUT` and `RESET` end what is open and refuse what is new.
 
-    def __init__(self, target_port: int) -> None:
-        self._target_port = target_port
+    Of several targets each connection gets another one, the next where one refuses, as from a load balancer.
+    """
+
+    def __init__(self, *targets: Target) -> None:
+        self._targets = list(targets)
         self._mode = Mode.PASS
         self._changed = asyncio.Event()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -44,19 +59,39 @@ class FaultyProxy:
         self._mode = mode
         self._changed.set()
         self._changed = asyncio.Event()
-        if mode is Mode.CUT:
+        if mode in _ENDS:
             for writer in self._writers:
-                writer.transport.abort()
+                self._end(writer)
+
+    def strikes(self, data: bytes) -> bool:
+        """Whether the proxy does something of its own with this request, and passes it no further."""
+        return False
+
+    def _end(self, writer: asyncio.StreamWriter) -> None:
+        if writer.is_closing():
+            return
+        end_of = writer.get_extra_info("socket")
+        if self._mode is Mode.RESET and end_of.family != socket.AF_UNIX:
+            end_of.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
+        writer.transport.abort()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        self._targets.append(self._targets.pop(0))
+        for target in reversed(self._targets):
+            try:
+                if isinstance(target, Path):
+                    return await asyncio.open_unix_connection(target)
+                return await asyncio.open_connection("127.0.0.1", target)
+            except OSError:
+                continue
+        return None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._mode is Mode.CUT:
-            writer.transport.abort()
+        there_and_back = None if self._mode in _ENDS else await self._connect()
+        if there_and_back is None:
+            self._end(writer)
             return
-        try:
-            target_reader, target_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
-        except OSError:
-            writer.transport.abort()
-            return
+        target_reader, target_writer = there_and_back
         both = {writer, target_writer}
         self._writers |= both
         there = asyncio.create_task(self._pass(reader, target_writer, answers=False))
@@ -68,7 +103,7 @@ class FaultyProxy:
             self._tasks.discard(task)
         self._writers -= both
         for end in both:
-            end.transport.abort()
+            self._end(end)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool) -> None:
         try:
@@ -76,6 +111,8 @@ class FaultyProxy:
                 while self._mode is Mode.STALL:
                     await self._changed.wait()
                 if self._mode is Mode.BLACK_HOLE or (answers and self._mode is Mode.DROP_ANSWERS):
+                    continue
+                if not answers and self.strikes(data):
                     continue
                 writer.write(data)
                 await writer.drain()

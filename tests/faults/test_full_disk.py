@@ -60,7 +60,7 @@ async def test_a_gateway_without_room_refuses_loses_nothing_and_goes_on_once_the
             gateway.kill()
             await gateway.wait()
         assert {row["task_id"] for row in rows(path, "SELECT task_id FROM tasks")} == acknowledged
-        assert [tuple(row) for row in rows(path, "PRAGMA integrity_check")] == [("ok",)]
+        assert [row["integrity_check"] for row in rows(path, "PRAGMA integrity_check")] == ["ok"]
 
 
 def of_worker(disk: Disk) -> dict[str, str]:

@@ -8,15 +8,16 @@ import pytest
 
 from tests.faults.chaos import LEASE_SECONDS, chaos_test
 from tests.faults.program import until
-from tests.faults.promises import rows
+from tests.faults.promises import Database, rows
 from tests.faults.proxy import Mode
 from worker.failpoints import FailpointName
 
 BEFORE_THE_PERMIT, AFTER_THE_CLICK = FailpointName.CONFIRMED, FailpointName.CLICKED
 
 
-def happened(database: Path, task_id: str, kind: str) -> int:
-    return len([row for row in rows(database, "SELECT subject, kind FROM events") if tuple(row) == (task_id, kind)])
+def happened(database: Database, task_id: str, kind: str) -> int:
+    found = rows(database, "SELECT subject, kind FROM events")
+    return len([row for row in found if (row["subject"], row["kind"]) == (task_id, kind)])
 
 
 @pytest.mark.extended

@@ -36,6 +36,18 @@ KEEPALIVE_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
 )
+CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
+    *KEEPALIVE_OPTIONS,
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    # The order loop has a backoff of its own; the channel's must not make it wait much longer.
+    ("grpc.initial_reconnect_backoff_ms", 500),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
+    # The contract says which call may be repeated, and when; the channel must not repeat on its own account.
+    ("grpc.enable_retries", 0),
+    # What HTTP_PROXY names is nobody whom the settings know, and need not be shown a token.
+    ("grpc.enable_http_proxy", 0),
+)
 _Answer = TypeVar("_Answer", bound=Message)
 
 
@@ -54,24 +66,12 @@ def open_channel(settings: WorkerSettings, interceptors: Sequence[grpc.aio.Clien
     target = settings.gateway
     if target is None:
         raise ValueError("no gateway is set")
-    options = [
-        *KEEPALIVE_OPTIONS,
-        ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-        ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-        # The order loop has a backoff of its own; the channel's must not make it wait much longer.
-        ("grpc.initial_reconnect_backoff_ms", 500),
-        ("grpc.max_reconnect_backoff_ms", 5_000),
-        # The contract says which call may be repeated, and when; the channel must not repeat on its own account.
-        ("grpc.enable_retries", 0),
-        # What HTTP_PROXY names is nobody whom the settings know, and need not be shown a token.
-        ("grpc.enable_http_proxy", 0),
-    ]
     if not target.tls:
-        return grpc.aio.insecure_channel(target.address, options=options, interceptors=interceptors)
+        return grpc.aio.insecure_channel(target.address, options=CHANNEL_OPTIONS, interceptors=interceptors)
     credentials = channel_credentials(
         settings.gateway_ca, settings.worker_tls_cert, settings.worker_tls_key, own="WORKER"
     )
-    return grpc.aio.secure_channel(target.address, credentials, options=options, interceptors=interceptors)
+    return grpc.aio.secure_channel(target.address, credentials, options=CHANNEL_OPTIONS, interceptors=interceptors)
 
 
 class GatewayClient:

@@ -75,7 +75,7 @@ class Server:
             try:
                 psycopg.connect(self.url("postgres"), connect_timeout=5).close()
             except psycopg.OperationalError:
-                assert self.process.poll() is None, (self.folder / "log").read_text()
+                assert self.process.poll() is None, (self.process.returncode, (self.folder / "log").read_text())
                 assert time.monotonic() < until, (self.folder / "log").read_text()
                 time.sleep(0.02)
             else:
@@ -87,6 +87,11 @@ class Server:
             self.process.send_signal(3 if at_once else 2)
         self.process.wait(60)
 
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return self.folder / ".s.PGSQL.5432"
+
     def url(self, database: str) -> str:
         """The address of a database, for the role that owns everything."""
         return f"postgresql://gateway@/{database}?host={self.folder}"
@@ -96,6 +101,17 @@ class Server:
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             cursor = connection.execute(sql.encode(), parameters or None)
             return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def own_server() -> Iterator[Server]:
+    """A server that a test may stop, crash and start with other settings."""
+    with tempfile.TemporaryDirectory(prefix="postgresql-", dir=FAST_FOLDER) as folder:
+        made = Server(Path(folder))
+        try:
+            yield made
+        finally:
+            made.stop(at_once=True)
 
 
 @cache

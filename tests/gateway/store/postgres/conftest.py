@@ -1,9 +1,7 @@
 """Stores on one database, as several gateways have it, and a server that a test may break."""
 
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,10 +63,8 @@ async def one(gateways: Gateways) -> Gateway:
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[postgres.Server]:
     """A server that a test may stop, crash and start with other settings."""
-    with tempfile.TemporaryDirectory(prefix="postgresql-", dir=postgres.FAST_FOLDER) as folder:
-        server = postgres.Server(Path(folder))
+    with postgres.own_server() as server:
         yield server
-        server.stop(at_once=True)
 
 
 def end_sessions(url: str, purpose: str = "writer") -> int:

@@ -143,12 +143,12 @@ def test_who_is_cut_off_while_it_migrates_does_not_keep_the_lock_of_those_who_mi
 ) -> None:
     monkeypatch.setattr(schema, "CUT_OFF_SECONDS", 1)
     held = "pg_locks JOIN pg_database ON database = pg_database.oid WHERE locktype = 'advisory' AND datname = %s"
-    with engine.connected(url) as (_, cut_off), schema._migration_lock(cut_off, lambda _: None):
+    with engine.connected(url) as (_, cut_off), schema.migration_lock(cut_off, lambda _: None):
         until = time.monotonic() + 30
         while counted(url, held, postgres.name_of(url)):
             assert time.monotonic() < until
             time.sleep(0.02)
-        with engine.connected(url) as (_, next_one), schema._migration_lock(next_one, pytest.fail):
+        with engine.connected(url) as (_, next_one), schema.migration_lock(next_one, pytest.fail):
             pass
         # Whoever was cut off notices at its next step.
         cut_off.close()

@@ -6,7 +6,7 @@ The mutant without the writer's lock must be found out: then the rules above it 
 import asyncio
 import json
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import Any
 
 import psycopg
@@ -14,11 +14,11 @@ import pytest
 from psycopg.rows import dict_row
 
 from tests.gateway.store.postgres import race
+from tests.gateway.support import replay
 
 pytestmark = [pytest.mark.needs("postgresql"), pytest.mark.timeout(300)]
 
 PROCESSES = 4
-ACTIVE = {"leased", "running"}
 
 
 async def run_race(url: str, seconds: float, slots: int, *mutant: str, seed: int = 0) -> list[dict[str, Any]]:
@@ -42,50 +42,17 @@ def rows(url: str, sql: str) -> list[dict[str, Any]]:
 
 def contradictions(url: str, told: list[dict[str, Any]]) -> Counter[str]:
     """What is wrong with the history, with the tasks it leads to, or with what was acknowledged."""
-    bad: Counter[str] = Counter()
     events = rows(url, "SELECT * FROM events WHERE subject <> '' ORDER BY sequence")
-    tasks = {row["task_id"]: row for row in rows(url, "SELECT * FROM tasks")}
-    replay(events, tasks, bad)
-    permits_are_apart(rows(url, "SELECT * FROM leases ORDER BY task_id, lease_number"), bad)
-    acknowledged_is_there(events, tasks, told, bad)
+    tasks = rows(url, "SELECT * FROM tasks")
+    bad = replay.contradictions(
+        events,
+        tasks,
+        rows(url, "SELECT * FROM leases ORDER BY task_id, lease_number"),
+        permit_seconds=race.PERMIT_TTL.total_seconds(),
+        settle_seconds=race.SETTLE.total_seconds(),
+    )
+    acknowledged_is_there(events, {task["task_id"]: task for task in tasks}, told, bad)
     return bad
-
-
-def replay(events: list[dict[str, Any]], tasks: dict[str, dict[str, Any]], bad: Counter[str]) -> None:
-    """Let each event of the history have its effect, in order."""
-    status: dict[str, str | None] = {}
-    active: dict[str, set[str]] = defaultdict(set)
-    permits: Counter[tuple[str, int]] = Counter()
-    last_at = ""
-    for event in events:
-        task_id, before, after = event["subject"], event["status_before"], event["status_after"]
-        bad["the history goes back in time"] += event["occurred_at"] < last_at
-        last_at = max(last_at, event["occurred_at"])
-        if event["kind"] == "permit":
-            permit = task_id, json.loads(event["details_json"])["lease_count"]
-            permits[permit] += 1
-            bad["two permits of one lease"] += permits[permit] > 1
-        if after is None:
-            continue
-        bad["the status before is not what it was"] += status.get(task_id) != before
-        status[task_id] = after
-        slot = active[tasks[task_id]["account"]]
-        slot.add(task_id) if after in ACTIVE else slot.discard(task_id)
-        bad["two are active in one slot"] += len(slot) > 1
-    for task_id, task in tasks.items():
-        bad["a task is not what its history says"] += status.get(task_id) != task["status"]
-
-
-def permits_are_apart(leases: list[dict[str, Any]], bad: Counter[str]) -> None:
-    """A second permit of a task waits until the first has settled."""
-    ttl, settle = race.PERMIT_TTL.total_seconds() * 1e6, race.SETTLE.total_seconds() * 1e6
-    settled: dict[str, float] = {}
-    for lease in leases:
-        if lease["permit_expires_us"] is None:
-            continue
-        granted = lease["permit_expires_us"] - ttl
-        bad["a permit before the former one had settled"] += granted < settled.get(lease["task_id"], 0)
-        settled[lease["task_id"]] = max(lease["permit_expires_us"], lease["ended_us"] or 0) + settle
 
 
 def acknowledged_is_there(
