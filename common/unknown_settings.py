@@ -21,6 +21,7 @@ OF_THE_GATEWAY: Final = frozenset(
         "catalog_details_per_round",
         "catalog_interval_seconds",
         "catalog_window_days",
+        "database_standby",
         "gateway_ca",
         "gateway_db_path",
         "gateway_db_url",

@@ -1,11 +1,9 @@
 """Opening the database that the settings name: a SQLite file, or one on a PostgreSQL server for several gateways."""
 
-import logging
-import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from pydantic import SecretStr
 
@@ -15,12 +13,11 @@ from gateway.composition import Sharing
 from gateway.dispatch.dispatcher import wake_topic
 from gateway.dispatch.notifier import Notifier
 from gateway.domain.instant import Instant
-from gateway.domain.models import Actor
 from gateway.domain.operations import BackupFacts
 from gateway.domain.refusals import Reason, Refusal
-from gateway.operations.restore import mark_restored
+from gateway.joining import Joining
 from gateway.settings import Settings
-from gateway.store.gathering import OnCommit
+from gateway.store.gathering import OnCommit, ignore_commit
 from gateway.store.port import DatabaseUnusableError, Store, Transaction
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from gateway.store.sqlite.failures import DatabaseGoneError
@@ -28,7 +25,7 @@ from gateway.store.sqlite.failures import DatabaseGoneError
 if TYPE_CHECKING:
     from gateway.store.postgres.engine import Database, PostgresStore
 
-_log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -124,7 +121,7 @@ def _open_server(
     clocks = Machine(time.boot_id, time.boot_us)
     if machine is not None:
         clocks = Machine(time.boot_id, time.boot_us, lambda _read: (time.wall() - _EPOCH) // timedelta(microseconds=1))
-    database = engine.open_database(url.get_secret_value(), clocks)
+    database = engine.open_database(url.get_secret_value(), clocks, standby=settings.database_standby)
     store = engine.PostgresStore(database, notifier.publish, on_fatal, on_commit)
     return share(settings, notifier, database, store)
 
@@ -135,17 +132,10 @@ def share(settings: Settings, notifier: Notifier, database: "Database", store: "
 
     hearing = gateways.Hearing()
     shared = gateways.SharedGateways(database.gateway_id, settings.name, settings.agreed(), hearing.unheard_for)
-
-    def begin(tx: Transaction, now: Instant) -> str | None:
-        put_back = sharing.recognise(tx)
-        if put_back is not None:
-            opened = mark_restored(tx, now, put_back, Actor("restore"), lambda: secrets.token_urlsafe(32))
-            _log.warning("the database was restored from %s: dispatch is paused, %d tasks were open", put_back, opened)
-        sharing.claim(tx)
-        return shared.join(tx, now)
+    joining = Joining(shared.join, settings.database_standby)
 
     async def join() -> None:
-        differs = await store.write(begin)
+        differs = await joining.join(store)
         if differs is not None:
             raise SettingsError(f"{PREFIX}{differs}")
 
@@ -162,6 +152,23 @@ def share(settings: Settings, notifier: Notifier, database: "Database", store: "
         join,
         store.leave,
     )
+
+
+async def run_on_server(settings: Settings, operation: Callable[[Transaction, Instant], T]) -> T:
+    """Run one operation on the server's database, beside gateways that may run. Raises as `open_for` does."""
+    database = open_for(settings, None, Notifier(), lambda _error: None, ignore_commit)
+    try:
+        return await database.store.write(operation)
+    finally:
+        await database.store.close()
+
+
+def shown_server(url: SecretStr) -> str:
+    """Return where a server's database is, for people: without password. Raises DatabaseUnusableError."""
+    require_driver()
+    from gateway.store.postgres.connection import parse_url  # noqa: PLC0415
+
+    return parse_url(url.get_secret_value()).shown
 
 
 def _why_a_file_ended(settings: Settings, error: BaseException) -> Exception:

@@ -22,7 +22,7 @@ from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.catalog import CatalogPolicy
 from gateway.domain.fields import callback_url
-from gateway.domain.models import LeaseScope, Policy
+from gateway.domain.models import LeaseScope, Policy, Standby
 from gateway.domain.refusals import RefusedError
 from gateway.domain.times import derived, findings
 
@@ -129,6 +129,12 @@ class Settings(BaseSettings):
         "",
         description="What this gateway is called among those of its database, in health and metrics: up to 64 of "
         "A-Z a-z 0-9 . _ -. Empty: the machine's name and the gRPC port.",
+    )
+    database_standby: Standby = Field(
+        Standby.NONE,
+        description="What a standby of the database's server is good for: none (one that is promoted counts as a "
+        "restore), or synchronous (no commit is acknowledged without it, so a promotion loses nothing; while none is "
+        "named in synchronous_standby_names, nothing is leased and no permit granted).",
     )
     backup_dir: Path = Field(
         Path("data/backups"), description="Where online backups are put, readable by the owner only."
@@ -314,6 +320,7 @@ class Settings(BaseSettings):
         return {
             "SITES": ",".join(sorted(self.sites)),
             "LEASE_SCOPE": self.lease_scope.value,
+            "DATABASE_STANDBY": self.database_standby.value,
             **{name.upper(): getattr(self, name) for name in _AGREED},
         }
 

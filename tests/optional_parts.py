@@ -94,6 +94,7 @@ PARTS = {
     "mount": Part("this account may not mount a file system", _may_mount),
     "nginx": _program("nginx"),
     "openssl": _program("openssl"),
+    "pgbouncer": _program("pgbouncer"),
     "postgresql": Part("PostgreSQL or psycopg is not installed", _has_postgresql, ("initdb", "postgres", "pg_ctl")),
     "systemd": Part("there is no systemd here", lambda: where_is("systemd-analyze") is not None, ("systemd-analyze",)),
 }

@@ -11,6 +11,7 @@ from gateway.cli.commands import (
     catalog,
     config,
     copy,
+    database,
     decisions,
     events,
     health,
@@ -37,7 +38,7 @@ add_version(app, "order-gateway")
 
 for part in (
     serve, health, events, alerts, tasks, decisions, pause, workers, queries, catalog, callbacks, backup, migrate, copy,
-    config,
+    database, config,
 ):  # fmt: skip
     part.add_to(app)
 

@@ -19,6 +19,13 @@ class LeaseScope(StrEnum):
     ACCOUNT = "account"
 
 
+class Standby(StrEnum):
+    """What a standby of the database's server is good for (docs/postgresql.md#a-standby)."""
+
+    NONE = "none"
+    SYNCHRONOUS = "synchronous"
+
+
 class AlertKind(StrEnum):
     """What an alert is about (docs/specification.md#alerts)."""
 

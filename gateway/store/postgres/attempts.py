@@ -4,7 +4,8 @@
 - Lost after it was sent: nobody knows. It is asked, under the writer's lock and in a transaction that writes: the lock
   can only be had when the session that sent the COMMIT is over, and once a later commit is durable, so are all
   before it. Is the group there, it is answered; is it not, it runs again.
-- The database does not know the group that it acknowledged last: it has gone back in time, and this process ends.
+- The database does not know the group that it acknowledged last, or has become another one: it may have gone back in
+  time, and this process ends.
 - Its schema does not allow this program any more: this process ends, and nothing of the group is stored.
 
 Lives in the writer's thread.
@@ -22,6 +23,7 @@ import psycopg
 
 from gateway.store.gathering import Effects, Job
 from gateway.store.port import DatabaseUnusableError, PreCommitHook
+from gateway.store.postgres.continuity import Continuity, WentBackError
 from gateway.store.postgres.failures import Fate, fate_of, unavailable
 from gateway.store.postgres.group import run_apart, run_hooks, run_plainly
 from gateway.store.postgres.group_log import GroupLog
@@ -40,10 +42,6 @@ _log = logging.getLogger(__name__)
 
 class UnknownOutcomeError(Exception):
     """Nobody could be asked what became of a commit."""
-
-
-class WentBackError(Exception):
-    """The database does not know what it acknowledged: an older copy of it has taken its place."""
 
 
 @dataclass(slots=True)
@@ -76,16 +74,17 @@ class Attempts:
         self,
         connect: Callable[[], Session],
         log: GroupLog,
+        continuity: Continuity,
         take: Callable[[], list[Job]],
         prepare: Callable[[set[str]], list[PreCommitHook]],
     ) -> None:
         """`take` gives the group once the lock is there; `prepare`, what follows the topics of its operations."""
+        self._continuity = continuity
         self._connect = connect
         self._groups = log
         self._take = take
         self._prepare = prepare
         self._session: Session | None = None
-        self._acknowledged: str | None = None
         self._away_since: float | None = None
 
     def run(self) -> Outcome:
@@ -122,7 +121,7 @@ class Attempts:
                 _log.warning("the database's connection is made anew: %s", " ".join(str(error).split()))
                 self._drop()
                 if current.committing is not None and self._was_committed(current.committing):
-                    self._acknowledged = current.committing
+                    self._continuity.acknowledged = current.committing
                     return True
                 if time.monotonic() < current.until:
                     return False
@@ -162,7 +161,7 @@ class Attempts:
         begun = time.perf_counter()
         self._groups.commit(session)
         current.commit_seconds = time.perf_counter() - begun
-        self._acknowledged = group_id
+        self._continuity.acknowledged = group_id
         self._groups.clock.committed(moment)
 
     def _was_committed(self, group_id: str) -> bool:
@@ -171,33 +170,26 @@ class Attempts:
         while True:
             try:
                 session = self._session or self._open_session()
-                moment = self._groups.open(session)
-                found = self._groups.knows(session, group_id)
-                self._groups.close(session, self._groups.new_id(), moment, ())
-                self._groups.commit(session)
+                found = self._groups.alone(session, lambda within: self._groups.knows(within, group_id))
             except psycopg.Error as error:
                 self._drop()
                 if time.monotonic() > until:
                     raise UnknownOutcomeError(f"nobody could be asked what became of a commit: {error}") from error
                 time.sleep(0.1)
             else:
-                self._groups.clock.committed(moment)
                 _log.warning("a commit without an answer was %s", "made" if found else "not made, and runs again")
                 return found
 
     def _open_session(self) -> Session:
-        self._session = session = self._connect()
-        if self._acknowledged is not None and not self._groups.knows(session, self._acknowledged):
-            self._mark_as_gone_back(session)
-            raise WentBackError("the database does not know the group that it acknowledged last")
+        session = self._connect()
+        try:
+            self._continuity.require(session)
+        except BaseException:
+            # A session that was not judged must not be the one that writes next.
+            session.close()
+            raise
+        self._session = session
         return session
-
-    def _mark_as_gone_back(self, session: Session) -> None:
-        """Let whoever starts next see that this database lacks something, and treat it as one put back."""
-        moment = self._groups.open(session)
-        session.send("life_forget", {})
-        self._groups.close(session, self._groups.new_id(), moment, ())
-        self._groups.commit(session)
 
     def _roll_back(self) -> None:
         if self._session is None:

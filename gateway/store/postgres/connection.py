@@ -1,4 +1,4 @@
-"""Connecting: what the URL names, and the settings that every session must have from its first moment."""
+"""Connecting: what the URL names, and the settings that every session must have."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -6,9 +6,13 @@ from typing import Any, Final
 import psycopg
 from psycopg import conninfo
 
+from gateway.domain.models import Standby
 from gateway.store.port import DatabaseUnusableError
 from gateway.store.postgres.session import Session
 from gateway.store.postgres.statements import statements
+
+STANDBY_SETTING: Final = "order_gateway.standby"
+"""RAKUTEN_DATABASE_STANDBY as a setting of our sessions, for the statement that withholds leases and permits by it."""
 
 _OPTIONS: Final = {
     "synchronous_commit": "on",
@@ -18,6 +22,8 @@ _OPTIONS: Final = {
     "statement_timeout": "8s",
     "timezone": "UTC",
 }
+_SET: Final = b"SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS wanted (name, value)"
+
 _CONNECTION: Final[dict[str, Any]] = {
     "client_encoding": "UTF8",
     "connect_timeout": 5,
@@ -31,9 +37,10 @@ _CONNECTION: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the database is. `repr` shows no password."""
+    """Where the database is, and what its server's standby is good for. `repr` shows no password."""
 
     _parameters: dict[str, Any]
+    standby: Standby = Standby.NONE
 
     def __repr__(self) -> str:
         return f"Address({self.shown})"
@@ -51,19 +58,31 @@ class Address:
 
     def connect(self, purpose: str, **options: str) -> psycopg.Connection:
         """Open a connection in autocommit mode. `options` are settings of the session. Raises psycopg.Error."""
-        return psycopg.connect(self._conninfo(purpose, options), autocommit=True)
+        connection = psycopg.connect(self._conninfo(purpose), autocommit=True)
+        try:
+            connection.execute(_SET, self._settings(options))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     async def connect_async(self, purpose: str, **options: str) -> psycopg.AsyncConnection:
         """Open a connection for the event loop, as `connect` does."""
-        return await psycopg.AsyncConnection.connect(self._conninfo(purpose, options), autocommit=True)
+        connection = await psycopg.AsyncConnection.connect(self._conninfo(purpose), autocommit=True)
+        try:
+            await connection.execute(_SET, self._settings(options))
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
 
-    def _conninfo(self, purpose: str, options: dict[str, str]) -> str:
-        wanted = dict(self._parameters)
-        settings = " ".join(f"-c {name}={value}" for name, value in (_OPTIONS | options).items())
-        # Startup options: a SET could be lost behind a pool, and comes too late for the first statement.
-        wanted["options"] = f"{wanted.get('options', '')} {settings}".strip()
-        wanted["application_name"] = f"order-gateway {purpose}"
-        return conninfo.make_conninfo(**wanted)
+    def _conninfo(self, purpose: str) -> str:
+        return conninfo.make_conninfo(**self._parameters | {"application_name": f"order-gateway {purpose}"})
+
+    def _settings(self, options: dict[str, str]) -> tuple[list[str], list[str]]:
+        """Return names and values. They are set by a statement: PgBouncer takes no start-up options."""
+        wanted = {**_OPTIONS, STANDBY_SETTING: self.standby.value, **options}
+        return list(wanted), list(wanted.values())
 
     def open_session(self, purpose: str, **options: str) -> Session:
         """Open a connection on which all named statements are prepared. Raises psycopg.Error."""
@@ -75,7 +94,7 @@ class Address:
             raise
 
 
-def parse_url(url: str) -> Address:
+def parse_url(url: str, standby: Standby = Standby.NONE) -> Address:
     """Read RAKUTEN_GATEWAY_DB_URL. Raises DatabaseUnusableError, without the URL, which may hold a password."""
     try:
         given = conninfo.conninfo_to_dict(url)
@@ -86,4 +105,4 @@ def parse_url(url: str) -> Address:
         ) from None
     # Of several servers the one that takes writes is meant; a single one that takes none is refused in words of ours.
     several = {"target_session_attrs": "read-write"} if "," in str(given.get("host", "")) else {}
-    return Address({**_CONNECTION, **several, **given})
+    return Address({**_CONNECTION, **several, **given}, standby)

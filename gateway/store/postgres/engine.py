@@ -16,15 +16,17 @@ from typing import Final, TypeVar
 import psycopg
 
 from gateway.domain.instant import Instant
+from gateway.domain.models import Standby
 from gateway.store.gathering import OnCommit, ignore_commit
 from gateway.store.grouped import GroupedStore
 from gateway.store.port import DatabaseUnusableError, ReadTransaction, StoreUnavailableError
 from gateway.store.postgres.connection import Address, parse_url
+from gateway.store.postgres.continuity import Continuity
 from gateway.store.postgres.failures import Fate, fate_of
 from gateway.store.postgres.group_log import GroupLog
 from gateway.store.postgres.readers import Readers
 from gateway.store.postgres.schema import migrate
-from gateway.store.postgres.server import require_sound
+from gateway.store.postgres.server import require_notifications, require_sound
 from gateway.store.postgres.service_clock import Machine, SharedServiceClock, load_shared_clock
 from gateway.store.postgres.sharing import TERM_SECONDS, leave, prune, take_term
 from gateway.store.postgres.writer import PostgresWriter
@@ -52,19 +54,19 @@ class Database:
 
 @contextmanager
 def connected(
-    url: str, *, idle_in_transaction_session_timeout: str = "60s"
+    url: str, *, idle_in_transaction_session_timeout: str = "60s", standby: Standby = Standby.NONE
 ) -> Iterator[tuple[Address, psycopg.Connection]]:
     """Connect for what a gateway does not do all the time, and examine the server.
 
     Whatever goes wrong meanwhile is raised with the address: DatabaseUnusableError with what to do,
     StoreUnavailableError where a later start may succeed.
     """
-    address = parse_url(url)
+    address = parse_url(url, standby)
     try:
         with address.connect(
             "start", idle_in_transaction_session_timeout=idle_in_transaction_session_timeout, statement_timeout="0"
         ) as connection:
-            for warning in require_sound(connection):
+            for warning in require_sound(connection, standby):
                 _log.warning("the database at %s: %s", address.shown, warning)
             yield address, connection
     except (DatabaseUnusableError, StoreUnavailableError) as error:
@@ -76,14 +78,17 @@ def connected(
         raise StoreUnavailableError(words) from error
 
 
-def open_database(url: str, machine: Machine, wait_seconds: float = WAIT_FOR_OTHERS_SECONDS) -> Database:
+def open_database(
+    url: str, machine: Machine, wait_seconds: float = WAIT_FOR_OTHERS_SECONDS, standby: Standby = Standby.NONE
+) -> Database:
     """Connect, examine the server, migrate, and load the service clock. Blocks for up to some seconds.
 
     `wait_seconds`: how long another gateway is waited for, to judge the clock, where nobody has done so lately.
 
     Raises DatabaseUnusableError with what to do, StoreUnavailableError where a later start may succeed.
     """
-    with connected(url) as (address, connection):
+    with connected(url, standby=standby) as (address, connection):
+        require_notifications(address, connection)
         migrate(connection)
         connection.close()
         session = address.open_session("start")
@@ -107,9 +112,11 @@ class PostgresStore(GroupedStore):
         self._committed_at = 0.0
         self._on_commit = on_commit
         address = database.address
+        groups = GroupLog(database.clock, database.gateway_id)
         writer = PostgresWriter(
             functools.partial(address.open_session, "writer"),
-            GroupLog(database.clock, database.gateway_id),
+            groups,
+            Continuity(groups, address.standby),
             publish,
             on_fatal,
             self._count_commit,

@@ -1,14 +1,16 @@
 """How a group of operations begins and ends in the database: the writer's lock, the clock, the row that proves it."""
 
 import uuid
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 from gateway.store.port import LOCAL_TOPIC, DatabaseUnusableError
 from gateway.store.postgres.failures import ConnectionLostError
 from gateway.store.postgres.schema import program, too_old
 from gateway.store.postgres.service_clock import Moment, SharedServiceClock
 from gateway.store.postgres.session import Session
+
+T = TypeVar("T")
 
 LARGEST_PAYLOAD: Final = 7_900
 """What a notification may hold, in bytes; PostgreSQL allows 7,999."""
@@ -77,6 +79,15 @@ class GroupLog:
     def knows(self, session: Session, group_id: str) -> bool:
         """Tell whether a group is there. Raises psycopg.Error."""
         return bool(session.rows(session.send("group_get", {"group_id": group_id})))
+
+    def alone(self, session: Session, run: Callable[[Session], T]) -> T:
+        """Commit a group of its own, of which nobody is told, and return what `run` did. Raises as the others do."""
+        moment = self.open(session)
+        result = run(session)
+        self.close(session, self.new_id(), moment, ())
+        self.commit(session)
+        self.clock.committed(moment)
+        return result
 
 
 def payload(gateway_id: str, topics: list[str]) -> str:

@@ -107,7 +107,7 @@ def _take_over(
     here = _run(target, "life_now").fetchone()
     if here is None:
         raise LookupError("the server does not tell which one it is")
-    _run(target, "life_write", system_identifier=here[0], timeline=here[1])
+    _run(target, "life_write", system_identifier=here[0], database_oid=here[1], timeline=here[2])
     moved.mark(source, moved.Move(copy_id, shown, identity, group.utc))
     source.execute("COMMIT")
     return written

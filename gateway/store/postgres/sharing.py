@@ -1,4 +1,4 @@
-"""What several gateways on one database share besides the orders: a leader, streams, the database's life.
+"""What several gateways on one database share besides the orders: a leader, streams.
 
 Each is an operation in a group like any other, so it passes under the writer's lock and is judged by the service clock.
 """
@@ -43,33 +43,6 @@ class SharedStreams:
         """Tell whether the process has not opened another one since."""
         row = tx.one("stream_of_process", process=process)
         return row is None or row["stream_id"] == stream_id
-
-
-def recognise(tx: Transaction) -> str | None:
-    """Return why this database is another one than it was when it was last written, None if it is not.
-
-    It was put back from a dump or to a point in time, cloned, promoted, or found to lack what it had acknowledged.
-    """
-    here, written = tx.one("life_now"), tx.one("life_written")
-    if here is None or (written is None and tx.one("life_is_new") is not None):
-        return None
-    if written is None:
-        return "a database that lacks what it had acknowledged"
-    if written["system_identifier"] != here["system_identifier"]:
-        return "a copy of the database of another server"
-    if written["written_by"] != written["really_written_by"]:
-        return "a dump"
-    if written["timeline"] != here["timeline"]:
-        return "a point in time, or a standby that was promoted"
-    return None
-
-
-def claim(tx: Transaction) -> None:
-    """Write down which database this is."""
-    here = tx.one("life_now")
-    if here is None:
-        raise LookupError("the server does not tell which one it is")
-    tx.insert("life_write", system_identifier=here["system_identifier"], timeline=here["timeline"])
 
 
 def prune(tx: Transaction, now: Instant) -> None:

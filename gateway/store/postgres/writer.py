@@ -13,6 +13,7 @@ from typing import Final
 from gateway.store.gathering import GatheringWriter, OnCommit, ignore_commit
 from gateway.store.port import PreCommitHook, StoreUnavailableError
 from gateway.store.postgres.attempts import Attempts, Outcome
+from gateway.store.postgres.continuity import Continuity
 from gateway.store.postgres.failures import ConnectionLostError
 from gateway.store.postgres.group_log import GroupLog
 from gateway.store.postgres.session import Session
@@ -32,6 +33,7 @@ class PostgresWriter(GatheringWriter):
         self,
         connect: Callable[[], Session],
         log: GroupLog,
+        continuity: Continuity,
         publish: Callable[[set[str]], None],
         on_fatal: Callable[[BaseException], None],
         on_commit: OnCommit = ignore_commit,
@@ -40,7 +42,7 @@ class PostgresWriter(GatheringWriter):
         self._on_fatal = on_fatal
         self._on_commit = on_commit
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
-        self._attempts = Attempts(connect, log, self._take_group, self._prepare_in_loop)
+        self._attempts = Attempts(connect, log, continuity, self._take_group, self._prepare_in_loop)
 
     async def close(self) -> None:
         """Run what is queued, then close the session."""

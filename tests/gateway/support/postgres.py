@@ -44,21 +44,58 @@ _SETTINGS = {
 
 
 class Server:
-    """A cluster in a folder, served on a Unix socket there by a child of this process."""
+    """A cluster in a folder, served on a Unix socket there by a child of this process.
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    `make` makes its data in place of initdb, and then it is not started yet; `log_folder`: where its log is, if not
+    among its data.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        make: Callable[["Server"], object] | None = None,
+        *,
+        log_folder: Path | None = None,
+        **settings: str,
+    ) -> None:
         self.folder = folder
         self._settings = _SETTINGS | settings
-        self._account = _account()
-        if self._account:
-            os.chown(folder, self._account["user"], self._account["group"])
-        folder.chmod(0o755)
-        subprocess.run(
-            [_program("initdb"), "--pgdata", folder / "data", "--username", "gateway", "--auth", "trust",
-             "--encoding", "UTF8", "--locale", "C", "--no-sync"],
-            check=True, capture_output=True, cwd=folder, **self._account,
-        )  # fmt: skip
+        self.account = _account()
+        """What subprocess needs to run a program as the server's account."""
+        self.own(folder)
+        if make is not None:
+            make(self)
+            return
+        where: list[str | Path] = [] if log_folder is None else ["--waldir", log_folder]
+        options = ("--username", "gateway", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
+        self.run("initdb", "--pgdata", folder / "data", *options, *where)
         self.start()
+
+    def own(self, folder: Path) -> None:
+        """Give a folder to the account of the server; everybody may look in."""
+        if self.account:
+            os.chown(folder, self.account["user"], self.account["group"])
+        folder.chmod(0o755)
+
+    def follow(self, block: str, **variables: str | Path) -> None:
+        """Run shell lines of a page as the server's superuser does on its machine."""
+        path = os.pathsep.join((str(Path(_program("initdb")).resolve().parent), os.environ.get("PATH", os.defpath)))
+        values = {name: str(value) for name, value in variables.items()}
+        self.run("sh", "-ec", block, PATH=path, PGHOST=str(self.folder), PGUSER="gateway", **values)
+
+    def copy_of(self, origin: "Server") -> None:
+        """Make its data from a base backup of another server."""
+        self.run("pg_basebackup", "--pgdata", self.folder / "data", "--checkpoint", "fast", "--no-sync",
+                 PGHOST=str(origin.folder), PGUSER="gateway")  # fmt: skip
+
+    def run(self, program: str, *arguments: str | Path, **environment: str) -> str:
+        """Run one of PostgreSQL's programs as the account of the server; return what it wrote."""
+        done = subprocess.run(
+            [_program(program), *arguments], stdin=subprocess.DEVNULL,
+            check=False, capture_output=True, text=True, cwd=self.folder, env=os.environ | environment, **self.account,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def start(self, **settings: str) -> None:
         """Start it, and wait until it serves."""
@@ -68,7 +105,7 @@ class Server:
         with log:
             self.process = subprocess.Popen(
                 [_program("postgres"), "-D", self.folder / "data", "-k", self.folder, *options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **self._account,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **self.account,
             )  # fmt: skip
         until = time.monotonic() + 60
         while True:

@@ -52,25 +52,3 @@ WHERE gateways.gateway_id IN (
     WHERE latest.elapsed_us > :since_us
 ) AND gateways.gateway_id <> :gateway_id
 ORDER BY gateways.gateway_id;
-
--- name: life_now
-SELECT CAST(pg_control_system.system_identifier AS text) AS system_identifier,
-    substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8) AS timeline
-FROM pg_control_system();
-
--- name: life_written
--- The row's own transaction stays readable through vacuum; a restored dump has another one.
-SELECT system_identifier, timeline, written_by, CAST(xmin AS text) AS really_written_by FROM database_life;
-
--- name: life_write
-INSERT INTO database_life (one, system_identifier, timeline, written_by)
-VALUES (1, :system_identifier, :timeline, CAST(CAST(CAST(pg_current_xact_id() AS text) AS bigint) % 4294967296 AS text))
-ON CONFLICT (one) DO UPDATE SET system_identifier = excluded.system_identifier, timeline = excluded.timeline,
-    written_by = excluded.written_by;
-
--- name: life_forget
-DELETE FROM database_life;
-
--- name: life_is_new
--- Nothing was ever filed, so nothing can be missing.
-SELECT 1 AS new WHERE NOT EXISTS (SELECT 1 FROM tasks) AND NOT EXISTS (SELECT 1 FROM events);

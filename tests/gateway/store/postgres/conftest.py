@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from gateway.clock import system_time
-from gateway.store.postgres.engine import PostgresStore, open_database
+from gateway.store.postgres import life
+from gateway.store.postgres.engine import Database, PostgresStore, open_database
 from gateway.store.postgres.group_log import GroupLog
 from gateway.store.postgres.service_clock import Machine
+from gateway.store.postgres.transaction import PostgresTransaction
 from tests.gateway.support import postgres
 
 
@@ -44,6 +46,7 @@ async def gateways(url: str) -> AsyncIterator[Gateways]:
     def start() -> Gateway:
         machine = system_time()
         database = open_database(url, Machine(machine.boot_id, machine.boot_us), wait_seconds=0)
+        claim(database)
         published: list[set[str]] = []
         fatal: list[BaseException] = []
         opened.append(Gateway(PostgresStore(database, published.append, fatal.append), published, fatal))
@@ -65,6 +68,13 @@ def own_server() -> Iterator[postgres.Server]:
     """A server that a test may stop, crash and start with other settings."""
     with postgres.own_server() as server:
         yield server
+
+
+def claim(database: Database) -> None:
+    """Write down which database this is, as a gateway that joins does."""
+    session = database.address.open_session("test")
+    GroupLog(database.clock, database.gateway_id).alone(session, lambda own: life.claim(PostgresTransaction(own)))
+    session.close()
 
 
 def end_sessions(url: str, purpose: str = "writer") -> int:

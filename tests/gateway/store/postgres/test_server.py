@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from gateway.clock import system_time
+from gateway.domain.models import Standby
 from gateway.store import workers
 from gateway.store.port import DatabaseUnusableError, StoreUnavailableError
 from gateway.store.postgres import server as servers
@@ -68,9 +68,21 @@ def test_an_old_version_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) ->
         open_database(url, machine())
 
 
-def test_a_pool_that_swallows_the_start_up_options_is_refused(url: str) -> None:
-    with psycopg.connect(url) as connection:
-        assert "pool in transaction mode" in servers.examine(connection).refusals[0]
+def test_the_collation_of_the_database_does_not_reorder_an_index(own_server: postgres.Server) -> None:
+    own_server.execute("CREATE DATABASE german TEMPLATE template0 LOCALE 'C.UTF-8'")
+    open_database(own_server.url("german"), machine(), wait_seconds=0)
+    rows = own_server.execute(
+        "SELECT DISTINCT pg_collation.collname FROM pg_index, unnest(indcollation) AS used, pg_collation, pg_class "
+        "WHERE used = pg_collation.oid AND pg_class.oid = indrelid AND relnamespace = 'public'::regnamespace",
+        "german",
+    )
+    assert rows == [("C",)]
+
+
+def test_a_standby_that_is_meant_and_not_named_is_warned_of(url: str) -> None:
+    with parse_url(url, Standby.SYNCHRONOUS).connect("test") as connection:
+        (warning,) = servers.examine(connection, Standby.SYNCHRONOUS).warnings
+    assert "synchronous_standby_names is empty" in warning
 
 
 def test_commits_that_do_not_wait_for_the_disk_are_refused(url: str) -> None:

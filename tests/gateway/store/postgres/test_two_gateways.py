@@ -143,11 +143,16 @@ async def test_a_gateway_with_other_rules_does_not_start_beside_one_that_runs(
         pass
 
 
+CHANGED = (
+    "UPDATE database_life SET {} = '1', "
+    "written_by = CAST(CAST(CAST(pg_current_xact_id() AS text) AS bigint) % 4294967296 AS text)"
+)
+
 LIFE = {
     "a dump": "UPDATE database_life SET written_by = '3'",
-    "a copy of the database of another server": "UPDATE database_life SET system_identifier = '1'",
-    "a point in time, or a standby that was promoted": "UPDATE database_life SET timeline = '000000FF', written_by = "
-    "CAST(CAST(CAST(pg_current_xact_id() AS text) AS bigint) % 4294967296 AS text)",
+    "a copy of the database of another server": CHANGED.format("system_identifier"),
+    "a clone of another database": CHANGED.format("database_oid"),
+    "a point in time, or a standby that was promoted": CHANGED.format("timeline"),
     "a database that lacks what it had acknowledged": "DELETE FROM database_life",
 }
 

@@ -1,0 +1,1 @@
+-- A file is restored by a command of ours, which marks it: nothing has to be recognised (PostgreSQL's database_life).
