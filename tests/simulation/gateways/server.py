@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol, Self
 import psycopg
 from psycopg import errors
 
+from gateway.domain.models import Standby
 from gateway.store.postgres.failures import ConnectionLostError
 from gateway.store.postgres.group_log import read_payload
 from tests.simulation.gateway_machine import BEGINNING
@@ -389,6 +390,7 @@ class SimAddress:
     """Where the database is, for one process."""
 
     shown = "the simulated database"
+    standby = Standby.NONE
 
     def __init__(self, server: SimServer, process: Process, gateway_id: str) -> None:
         self._server = server
