@@ -32,6 +32,8 @@ _ADAPTED: Final = {
     " (SELECT oldest_program FROM schema_compatibility) AS oldest_program"
     " FROM (SELECT 1) AS one"
     " LEFT JOIN (SELECT * FROM store_groups ORDER BY number DESC LIMIT 1) AS newest ON true",
+    # No standby is counted on, so none can be missing.
+    "pauses_all": named_sql.statements()["pauses_all"],
     # One cluster that is never put back: what is recognised of restores is not tried here.
     "life_now": "SELECT 'cluster' AS system_identifier, '1' AS database_oid, '00000001' AS timeline",
     "life_written": "SELECT *, written_by AS really_written_by FROM database_life",
