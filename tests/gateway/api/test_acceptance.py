@@ -139,6 +139,7 @@ async def test_a_first_lease_knows_no_state(api: GrpcApi) -> None:
 
 
 async def test_a_silent_worker_shows_in_health(gateway: RunningGateway, api: GrpcApi) -> None:
+    gateway.lead_on()
     await api.lease("w1")
     health = await api.health()
     assert (health.status, list(health.offline_workers)) == (operations_pb2.HEALTH_STATUS_OK, [])
@@ -152,6 +153,7 @@ async def test_a_silent_worker_shows_in_health(gateway: RunningGateway, api: Grp
 
 
 async def test_a_task_that_nobody_takes_shows_in_health(gateway: RunningGateway, api: GrpcApi) -> None:
+    gateway.lead_on()
     await api.submit()
     gateway.time.advance(600)
     assert (await api.health()).status == operations_pb2.HEALTH_STATUS_OK
