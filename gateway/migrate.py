@@ -76,7 +76,9 @@ def bring_up(
             return ran
     _require_server(role)
     path = settings.gateway_db_path.absolute()
-    _require_file(path)
+    found = plan(settings)
+    if found.version == found.known:
+        return 0  # so that nobody has to stop a gateway for nothing
     try:
         with closing(FileLock(path, create=False)), closing(connections.open_writer(path)) as connection:
             ran = migrate(connection)

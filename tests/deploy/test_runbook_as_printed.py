@@ -116,6 +116,7 @@ def test_every_block_of_the_runbook_works_as_it_stands(root: Machine) -> None:
     assert f"alert {late} is cleared" in told
 
     assert "local-01" in night.told("order-gateway workers list\norder-gateway health")
+    assert "answers" in night.told("order-gateway health\n")
     assert "is forgotten" in night.told("order-gateway workers forget", worker_1="local-01")
     assert "no callbacks" in night.told("order-gateway callbacks list")
     assert "sha256" in night.told("order-gateway backup")

@@ -9,6 +9,7 @@ import pytest
 
 from common.exit_codes import Exit
 from gateway.store.sqlite.engine import open_database
+from gateway.store.sqlite.file_lock import FileLock
 from gateway.store.sqlite.schema import migrate, migration_steps, migrations
 from tests.gateway.cli.command import Commands, Ran
 
@@ -51,10 +52,12 @@ async def test_a_file_is_looked_at_and_then_brought_up_once(here: Commands, olde
 
 
 async def test_a_file_that_a_gateway_has_open_is_left_alone(here: Commands, older: Path) -> None:
-    with closing(open_database(older)):
+    with closing(FileLock(older)):
         ran = await here.run("migrate")
     assert ran.code == Exit.DATABASE
     assert "another gateway process has it open" in words(ran)
+    with closing(open_database(older)):
+        assert "0 migrations were run" in words(await here.ok("migrate")), "nobody has to stop for nothing"
 
 
 async def test_a_file_that_is_not_there_is_not_made(here: Commands, tmp_path: Path) -> None:
