@@ -13,6 +13,7 @@ from common.output import print_json, say
 from common.settings import SettingsError
 from common.tables import print_fields
 from gateway.cli.client import connected
+from gateway.cli.confirmation import YesOption, require_agreement
 from gateway.cli.options import GatewayOption, JsonOption
 from gateway.cli.output import as_json, progress_console
 from gateway.domain.operations import BackupFacts
@@ -53,7 +54,7 @@ def backup(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup: a path, or a name in the backup folder.")],
     check: Annotated[bool, typer.Option("--check", help="Only verify the backup; nothing is changed.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask which database is meant.")] = False,
+    yes: YesOption = False,
     as_json_: JsonOption = False,
 ) -> None:
     """Put a backup in the place of the database; the gateway must be stopped. The old database is kept beside it.
@@ -105,13 +106,7 @@ def _ask(backup: Path, target: Path) -> None:
             f"There is no database at {target} (RAKUTEN_GATEWAY_DB_PATH). Is this the one that the gateway reads, and "
             f"shall {backup} become it?"
         )
-    try:
-        agreed = typer.confirm(question, err=True)
-    except typer.Abort:
-        line = "nobody answered, and nothing was changed; --yes says beforehand that this is the database"
-        raise CommandError(line, Exit.USAGE) from None
-    if not agreed:
-        raise CommandError("nothing was changed", Exit.FAULT)
+    require_agreement(question)
 
 
 def _find(file: Path, settings: Settings) -> Path:

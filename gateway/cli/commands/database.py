@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import typer
 
 from common.exit_codes import CommandError, Exit
 from common.output import print_json, say
 from common.settings import SettingsError
+from gateway.cli.confirmation import YesOption, require_agreement
 from gateway.cli.options import JsonOption, ReasonOption
 from gateway.domain.instant import Instant
 from gateway.domain.models import Actor
@@ -16,8 +17,6 @@ from gateway.settings import load_settings
 from gateway.store.port import DatabaseUnusableError, StoreUnavailableError, Transaction
 
 T = TypeVar("T")
-
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask which database is meant.")]
 
 _ACTOR = Actor("restore")
 
@@ -85,19 +84,9 @@ def _run(question: str, yes: bool, operation: Callable[[Transaction, Instant], T
                 Exit.USAGE,
             )
         if not yes:
-            _ask(f"The database is {shown_server(settings.gateway_db_url)}. {question}")
+            require_agreement(f"The database is {shown_server(settings.gateway_db_url)}. {question}")
         return asyncio.run(run_on_server(settings, operation))
     except SettingsError as error:
         raise CommandError(str(error), Exit.USAGE) from error
     except (DatabaseUnusableError, StoreUnavailableError) as error:
         raise CommandError(str(error), Exit.DATABASE) from error
-
-
-def _ask(question: str) -> None:
-    try:
-        agreed = typer.confirm(question, err=True)
-    except typer.Abort:
-        line = "nobody answered, and nothing was changed; --yes says beforehand that this is the database"
-        raise CommandError(line, Exit.USAGE) from None
-    if not agreed:
-        raise CommandError("nothing was changed", Exit.FAULT)
