@@ -53,7 +53,8 @@ class Joining:
                 opened,
                 NEXT,
             )
-        life.claim(tx)
+        else:
+            life.claim(tx)
         return self._agree(tx, now)
 
 

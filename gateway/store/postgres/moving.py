@@ -79,7 +79,8 @@ def _take_over(
     tell: Callable[[str], None],
 ) -> Mapping[str, Content] | None:
     _run(target, "writer_lock")
-    identity = _identity(target)
+    here = _here(target)
+    identity = f"{here['system_identifier']}/{here['database_oid']}"
     former = moved.move_of(source)
     if former is not None:
         if former.identity != identity:
@@ -104,10 +105,7 @@ def _take_over(
         database_us=group.database_us, boot_id=group.boot_id, boot_us=group.boot_us,
     )  # fmt: skip
     # Moved on purpose: a database without this row would count as one that was put back.
-    here = _run(target, "life_now").fetchone()
-    if here is None:
-        raise LookupError("the server does not tell which one it is")
-    _run(target, "life_write", system_identifier=here[0], database_oid=here[1], timeline=here[2])
+    _run(target, "life_write", **here)
     moved.mark(source, moved.Move(copy_id, shown, identity, group.utc))
     source.execute("COMMIT")
     return written
@@ -128,14 +126,12 @@ def _clock_us(target: psycopg.Connection) -> int:
     return int(row[4])
 
 
-def _identity(target: psycopg.Connection) -> str:
-    row = target.execute(
-        "SELECT CAST(system_identifier AS text) || '/' || CAST(pg_database.oid AS text) FROM pg_control_system(), "
-        "pg_database WHERE datname = current_database()"
-    ).fetchone()
-    if row is None:
-        raise LookupError("the server does not tell which database this is")
-    return str(row[0])
+def _here(target: psycopg.Connection) -> dict[str, str]:
+    cursor = _run(target, "life_now")
+    row = cursor.fetchone()
+    if row is None or cursor.description is None:
+        raise LookupError("the server does not tell which one it is")
+    return {column.name: value for column, value in zip(cursor.description, row, strict=True)}
 
 
 def _run(target: psycopg.Connection, name: str, **parameters: Value) -> psycopg.Cursor[tuple[Any, ...]]:
