@@ -9,8 +9,10 @@ from typing import Any
 from typer.testing import CliRunner
 
 from gateway.cli import app
+from tests.gateway.support.grpc_api import GrpcApi
 
 RUNNER = CliRunner()
+WHY = ("--reason", "looked at the site")
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,9 @@ class Commands:
         ran = await self.run(*words, given=given)
         assert ran.code == 0, (words, ran)
         return ran
+
+
+async def stale(api: GrpcApi, commands: Commands, task_id: str = "po-1") -> None:
+    """Make a task that was taken and whose lease has ended."""
+    await api.take(task_id, session_id=f"session-that-took-{task_id}")
+    await commands.ok("expire", task_id, *WHY)

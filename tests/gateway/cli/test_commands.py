@@ -13,18 +13,10 @@ from ordergateway.v1 import operations_pb2
 from common.exit_codes import Exit
 from gateway.cli.commands.health import _gateway
 from gateway.cli.exit_codes import CODES
-from gateway.domain.states import OrderState, TaskStatus
-from tests.gateway.cli.command import Commands
+from gateway.domain.states import OrderState
+from tests.gateway.cli.command import WHY, Commands, stale
 from tests.gateway.support.grpc_api import GrpcApi
-from tests.gateway.support.in_process import RunningGateway, running_gateway
-from tests.gateway.support.process import gateway_process
-
-WHY = ("--reason", "looked at the site")
-
-
-async def stale(api: GrpcApi, commands: Commands, task_id: str = "po-1") -> None:
-    await api.take(task_id, session_id=f"session-that-took-{task_id}")
-    await commands.ok("expire", task_id, *WHY)
+from tests.gateway.support.in_process import RunningGateway
 
 
 async def test_tasks_are_listed_for_people_and_for_scripts(api: GrpcApi, commands: Commands) -> None:
@@ -59,113 +51,6 @@ async def test_a_task_is_watched_to_its_end(api: GrpcApi, commands: Commands) ->
     assert json.loads(told)["status"] == "TASK_STATUS_FAILED"
 
 
-async def test_from_a_stale_task_to_its_end(api: GrpcApi, commands: Commands) -> None:
-    await stale(api, commands)
-    shown = (await commands.ok("decisions")).out
-    assert "An order is impossible: no submit permit was ever granted" in shown
-    assert "it can be reclaimed or requeued at once" in shown
-    assert "order-gateway requeue po-1 --reason" in shown
-    assert "order-worker reclaim po-1" in shown
-    (decision,) = (await commands.ok("decisions", "--json")).json["decisions"]
-    assert decision["allowed"] == ["reclaim", "requeue", "resolve"]
-    assert (await commands.ok("requeue", "po-1", *WHY)).out == "task po-1 is now queued\n"
-    assert (await commands.ok("withdraw", "po-1", *WHY)).out == "task po-1 is now stale\n"
-    refused = await commands.run("cancel", "po-1", *WHY)
-    assert (refused.code, refused.out) == (Exit.REFUSED, "")
-    assert re.fullmatch(r"order-gateway: task po-1 is stale .*; what you can do: .*\n", refused.err)
-    assert "possible now" not in refused.err, "the commands say it, and a report is none"
-    assert "was leased 1 time: cancel" in refused.err
-    assert (
-        "what you can do: `order-worker reclaim po-1 --reason ...` or `order-gateway requeue po-1 --reason ...` or"
-        in refused.err
-    )
-    again = await commands.run("expire", "po-1", *WHY)
-    assert "expire is not possible" in again.err
-    done = await commands.ok(
-        "resolve", "po-1", "succeeded", *WHY, "--state", "paid", "--order-number", "250-1", "--json"
-    )
-    assert done.json["status"] == "TASK_STATUS_SUCCEEDED"
-    assert done.json["reports"][0]["site_order_id"] == "250-1"
-    assert (await commands.ok("decisions")).out == "nothing to decide\n"
-    assert await api.status() is TaskStatus.SUCCEEDED
-
-
-async def test_failed_too_early_says_when(api: GrpcApi, commands: Commands) -> None:
-    lease = await api.take()
-    await api.permit(lease)
-    await commands.ok("expire", "po-1", *WHY)
-    shown = (await commands.ok("decisions")).out
-    assert "to failed in 15 min: until then the site may show an order late" in shown
-    assert "look at the site first; reclaim or requeue only lets a worker verify there" in shown
-    assert "look at the site first" in (await commands.ok("alerts")).out
-    refused = await commands.run("resolve", "po-1", "failed", *WHY)
-    assert refused.code == Exit.REFUSED
-    assert "it can be resolved to failed in 15 min, to succeeded now" in refused.err, "as `decisions` says it"
-    assert (await commands.ok("resolve", "po-1", "succeeded", *WHY)).out == "task po-1 is now succeeded\n"
-
-
-async def test_another_order_number_than_the_worker_s_is_refused(api: GrpcApi, commands: Commands) -> None:
-    lease = await api.take()
-    await api.report(lease, OrderState.ORDERED, site_order_id="250-1")
-    await commands.ok("expire", "po-1", *WHY)
-    ran = await commands.run("resolve", "po-1", "succeeded", *WHY, "--order-number", "250-9")
-    assert (ran.code, ran.out) == (Exit.USAGE, "")
-    assert "told of task po-1 (250-1); leave the order number away or give the known one" in ran.err
-    assert "with the order number 250-1 at" in (await commands.ok("decisions")).out
-
-
-async def test_what_is_offered_for_a_task_that_has_ended(api: GrpcApi, commands: Commands) -> None:
-    lease = await api.take()
-    await api.permit(lease)
-    await api.report(lease, OrderState.PAID, terminal=True, site_order_id="250-1")
-    await api.report(lease, OrderState.CANCELLED, sequence=2)
-    shown = (await commands.ok("decisions")).out
-    assert "An order is certain" in shown
-    assert "order-gateway alerts clear 1 --reason" in shown
-    for never in ("to failed", "order-gateway resolve", "may show an order late"):
-        assert never not in shown
-
-
-async def test_a_failed_task_is_offered_what_it_can_become(api: GrpcApi, commands: Commands) -> None:
-    lease = await api.take()
-    await api.report(lease, OrderState.CANCELLED, terminal=True)
-    await api.report(lease, OrderState.PAID, sequence=2)
-    shown = (await commands.ok("decisions")).out
-    assert "order-gateway resolve po-1 succeeded|failed --reason" in shown
-    assert "(to failed in 15 min)" in shown
-    assert "--although-impossible" not in shown
-
-
-async def test_a_refusal_names_options_and_no_fields_of_the_contract(api: GrpcApi, commands: Commands) -> None:
-    await stale(api, commands)
-    refused = await commands.run("resolve", "po-1", "succeeded", *WHY)
-    assert refused.code == Exit.USAGE
-    assert re.search(r"--order-number: is required: .*, or say --although-impossible where it has none", refused.err)
-
-
-async def test_what_is_advised_fits_the_terminal_and_a_command_stays_whole(
-    api: GrpcApi, commands: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lease = await api.take()
-    await api.permit(lease)
-    await commands.ok("expire", "po-1", *WHY)
-    monkeypatch.setattr("gateway.cli.commands.decisions.width", lambda: 60)
-    shown = (await commands.ok("decisions")).out.partition("what you can do\n")[2]
-    assert [line for line in shown.splitlines() if len(line) > 60 and "order-" not in line] == []
-    assert "  order-gateway resolve po-1 succeeded|failed --reason ...\n" in shown
-
-
-async def test_a_certain_order_is_not_said_to_show_late(api: GrpcApi, commands: Commands) -> None:
-    lease = await api.take()
-    await api.permit(lease)
-    await api.report(lease, OrderState.ORDERED)
-    await commands.ok("expire", "po-1", *WHY)
-    shown = (await commands.ok("decisions")).out
-    assert "(to failed in 15 min)" in shown
-    refused = await commands.run("resolve", "po-1", "failed", *WHY)
-    assert "late" not in shown + refused.err
-
-
 async def test_health_counts_what_waits_for_a_person(api: GrpcApi, commands: Commands) -> None:
     quiet = (await commands.ok("health")).out
     line = r"^serves +\S+-0 \d+\.\d+\.\d+, since .*, 0 waiting, leads, answers$"
@@ -190,11 +75,6 @@ def test_a_gateway_is_told_in_a_line() -> None:
     dead.last_seen_ago.FromTimedelta(timedelta(seconds=95))
     assert _gateway(dead) == "b 1.2.3, gone: not heard of for 95 s"
     assert _gateway(operations_pb2.Gateway(gateway_id="17", started_at=lives.started_at)).startswith("17, since")
-
-
-async def test_a_never_leased_task_is_cancelled(api: GrpcApi, commands: Commands) -> None:
-    await api.submit()
-    assert (await commands.ok("cancel", "po-1", *WHY)).out == "task po-1 is now failed\n"
 
 
 async def test_pause_and_resume(api: GrpcApi, commands: Commands) -> None:
@@ -305,50 +185,6 @@ async def test_every_kind_of_failure_has_its_code_and_one_line(commands: Command
     assert (await commands.run("requeue", "po-1")).code == Exit.USAGE
 
 
-async def test_a_token_opens_and_none_or_a_wrong_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tokens = {"operator_token": "op-secret", "worker_token": "worker-secret"}
-    async with running_gateway(tmp_path, token="op-secret", **tokens) as gateway:
-        url = {"RAKUTEN_ORDER_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}"}
-        without = await Commands(url).run("decisions")
-        assert without.code == Exit.DENIED
-        assert "set RAKUTEN_OPERATOR_TOKEN" in without.err
-        wrong = await Commands(url | {"RAKUTEN_API_TOKEN": "worker-secret"}).run("decisions")
-        assert wrong.code == Exit.DENIED
-        assert "needs a token of the role operator" in wrong.err
-        assert "secret" not in without.err + wrong.err
-        right = Commands(url | {"RAKUTEN_API_TOKEN": "x", "RAKUTEN_OPERATOR_TOKEN": "op-secret,next-one"})
-        await right.ok("pause", *WHY)
-        (event,) = (await right.ok("events", "--kind", "pause", "--json")).json["events"]
-        assert event["actor"] == "operator"
-        plain = await right.run("decisions", "--gateway", "grpc://gateway.example")
-        assert plain.code == Exit.USAGE
-        assert "plain text" in plain.err
-
-
-async def test_the_former_name_of_the_address_still_works_and_warns(
-    gateway: RunningGateway, commands: Commands
-) -> None:
-    former = {"RAKUTEN_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}"}
-    ran = await Commands(former).ok("decisions")
-    assert "warning: RAKUTEN_GATEWAY_URL is the former name of RAKUTEN_ORDER_GATEWAY_URL: rename it" in ran.err
-    both = await Commands(former | commands.environment | {"RAKUTEN_GATEWAY_URL": "grpc://127.0.0.1:1"}).ok("decisions")
-    assert both.out == ran.out
-    assert not (await commands.ok("decisions")).err
-
-
-async def test_a_named_token_shows_in_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    named = "alice=s3cret-of-16-chars"
-    async with running_gateway(tmp_path, operator_token=named) as gateway:
-        alice = Commands(
-            {"RAKUTEN_ORDER_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}", "RAKUTEN_OPERATOR_TOKEN": named}
-        )
-        await alice.ok("pause", *WHY)
-        (event,) = (await alice.ok("events", "--kind", "pause", "--json")).json["events"]
-        assert event["actor"] == "alice"
-
-
 @pytest.mark.sqlite
 async def test_backup_and_restore(api: GrpcApi, commands: Commands, gateway: RunningGateway, tmp_path: Path) -> None:
     await api.submit("po-1")
@@ -389,57 +225,6 @@ async def test_backup_and_restore(api: GrpcApi, commands: Commands, gateway: Run
     assert (asked.code, asked.err.endswith("order-gateway: nothing was changed\n")) == (1, True)
     again = (await here.ok("restore", made["file_name"], "--yes", "--json")).json
     assert again["set_aside"] in {str(path) for path in target.parent.iterdir()}
-
-
-async def test_config_shows_where_each_value_comes_from_and_no_secret(commands: Commands, tmp_path: Path) -> None:
-    (tmp_path / "shell" / ".env").write_text("RAKUTEN_SITES=rakuten,sandbox\nRAKUTEN_LOG_LEVEL=DEBUG\n")
-    here = Commands(
-        {
-            **commands.environment,
-            "RAKUTEN_API_TOKEN": "one-secret,two-secret",
-            "RAKUTEN_LOG_LEVEL": "ERROR",
-            "RAKUTEN_ALERT_WEBHOOK_URL": "https://hooks.example/secret",
-        }
-    )
-    told = (await here.ok("config", "--json")).json
-    assert told["RAKUTEN_SITES"] == {"value": "rakuten,sandbox", "from": ".env"}
-    assert told["RAKUTEN_LOG_LEVEL"] == {"value": "ERROR", "from": "environment"}
-    assert told["RAKUTEN_LEASE_TTL_SECONDS"] == {"value": "300", "from": "default"}
-    assert told["RAKUTEN_API_TOKEN"] == {"value": "(2 set)", "from": "environment"}
-    shown = (await here.ok("config")).out
-    assert "secret" not in shown + json.dumps(told)
-    broken = await Commands({**commands.environment, "RAKUTEN_LEASE_TTL_SECONDS": "soon"}).run("config")
-    assert broken.code == Exit.USAGE
-    assert "RAKUTEN_LEASE_TTL_SECONDS" in broken.err
-
-
-async def test_config_takes_an_empty_value_as_none_and_tells_of_misspelt_names(
-    commands: Commands, tmp_path: Path
-) -> None:
-    (tmp_path / "shell" / ".env").write_text("RAKUTEN_SITES=sandbox\nRAKUTEN_LEASE_TTL_SECOND=9\nRAKUTEN_WORKER_ID=w\n")
-    here = Commands({**commands.environment, "RAKUTEN_SITES": "", "RAKUTEN_OPERATOR_TOKN": "s", "RAKUTEN_QQQQ": "1"})
-    ran = await here.ok("config", "--json")
-    assert ran.json["RAKUTEN_SITES"] == {"value": "sandbox", "from": ".env"}
-    assert ran.err.count("is no setting") == 3
-    assert (
-        "RAKUTEN_LEASE_TTL_SECOND in .env is no setting and is ignored; is RAKUTEN_LEASE_TTL_SECONDS meant" in ran.err
-    )
-    assert "RAKUTEN_OPERATOR_TOKN in the environment" in ran.err
-    assert "is RAKUTEN_OPERATOR_TOKEN meant?" in ran.err
-    assert "RAKUTEN_QQQQ in the environment is no setting and is ignored\n" in ran.err
-    assert "callbacks are not signed" in ran.err
-
-
-async def test_config_refuses_what_serve_refuses(commands: Commands) -> None:
-    tls = {"RAKUTEN_GATEWAY_TLS_CERT": "none.pem", "RAKUTEN_GATEWAY_TLS_KEY": "none.key"}
-    ran = await Commands({**commands.environment, **tls}).run("config")
-    assert (ran.code, ran.out) == (Exit.USAGE, "")
-    assert "RAKUTEN_GATEWAY_TLS_CERT" in ran.err
-
-
-async def test_a_misspelt_setting_is_told_at_start(tmp_path: Path) -> None:
-    async with gateway_process(tmp_path, lease_ttl_second="9") as running:
-        assert "is RAKUTEN_LEASE_TTL_SECONDS meant?" in running.log
 
 
 async def test_queries_catalogue_and_callbacks_answer(commands: Commands) -> None:
