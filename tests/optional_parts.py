@@ -60,7 +60,8 @@ def _has_japanese_font() -> bool:
 
 
 def _has_postgresql() -> bool:
-    return find_spec("psycopg") is not None and all(where_is(program) for program in ("initdb", "postgres"))
+    programs = ("initdb", "postgres", *(("setpriv",) if os.geteuid() == 0 else ()))
+    return find_spec("psycopg") is not None and all(where_is(program) for program in programs)
 
 
 def _has_history() -> bool:

@@ -60,8 +60,7 @@ class Server:
     ) -> None:
         self.folder = folder
         self._settings = _SETTINGS | settings
-        self.account = _account()
-        """What subprocess needs to run a program as the server's account."""
+        self._account = _account()
         self.own(folder)
         if make is not None:
             make(self)
@@ -73,8 +72,8 @@ class Server:
 
     def own(self, folder: Path) -> None:
         """Give a folder to the account of the server; everybody may look in."""
-        if self.account:
-            os.chown(folder, self.account["user"], self.account["group"])
+        if self._account is not None:
+            os.chown(folder, self._account.pw_uid, self._account.pw_gid)
         folder.chmod(0o755)
 
     def follow(self, block: str, **variables: str | Path) -> None:
@@ -91,11 +90,23 @@ class Server:
     def run(self, program: str, *arguments: str | Path, **environment: str) -> str:
         """Run one of PostgreSQL's programs as the account of the server; return what it wrote."""
         done = subprocess.run(
-            [_program(program), *arguments], stdin=subprocess.DEVNULL,
-            check=False, capture_output=True, text=True, cwd=self.folder, env=os.environ | environment, **self.account,
+            self._command(program, *arguments), stdin=subprocess.DEVNULL,
+            check=False, capture_output=True, text=True, cwd=self.folder, env=os.environ | environment,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def _command(self, program: str, *arguments: str | Path) -> list[str | Path]:
+        """A program as the account of the server.
+
+        Not by what subprocess has for it: with another user it copies this process in place of borrowing it (vfork),
+        and in the copy gRPC's handlers of a fork run, which crash where a server or channel is at work.
+        """
+        who = self._account
+        as_account = (
+            () if who is None else ("setpriv", f"--reuid={who.pw_uid}", f"--regid={who.pw_gid}", "--clear-groups")
+        )
+        return [*as_account, _program(program), *arguments]
 
     def start(self, **settings: str) -> None:
         """Start it, and wait until it serves."""
@@ -104,8 +115,8 @@ class Server:
         log = (self.folder / "log").open("ab")
         with log:
             self.process = subprocess.Popen(
-                [_program("postgres"), "-D", self.folder / "data", "-k", self.folder, *options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **self.account,
+                self._command("postgres", "-D", self.folder / "data", "-k", self.folder, *options),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
             )  # fmt: skip
         until = time.monotonic() + 60
         while True:
@@ -259,10 +270,9 @@ def _program(name: str) -> str:
     return found
 
 
-def _account() -> dict[str, Any]:
+def _account() -> pwd.struct_passwd | None:
     """PostgreSQL refuses to run as root: then it is run as somebody else."""
     if os.geteuid() != 0:
-        return {}
+        return None
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
-    account = names.get("postgres") or names["nobody"]
-    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": ()}
+    return names.get("postgres") or names["nobody"]
