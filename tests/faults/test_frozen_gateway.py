@@ -14,7 +14,7 @@ import pytest
 from demo.programs import free_port
 from gateway.domain.refusals import Reason
 from tests.e2e.parts import TOKEN
-from tests.faults.program import PATIENCE_SECONDS, Program
+from tests.faults.program import PATIENCE_SECONDS, Program, until
 from tests.faults.promises import rows
 from tests.faults.stage import LEASE_SECONDS, SETTINGS
 from tests.gateway.support import postgres
@@ -37,6 +37,16 @@ class Pair:
     program: Program
     frozen: GrpcApi
     other: GrpcApi
+
+    async def who_waits(self) -> Any:
+        """The stream of a worker that waits at the first one: what is filed from then on is leased to it at once.
+
+        In the same group as the filing, once its wait is on disk; that comes after its first heartbeat.
+        """
+        stream = self.frozen.stream(wait=60)
+        await heartbeat_of(stream)
+        await until(lambda: rows(self.url, "SELECT 1 FROM streams") != [])
+        return stream
 
     def row(self, sql: str) -> Any:
         (found,) = rows(self.url, sql)
@@ -70,8 +80,7 @@ LENGTHS = [pytest.param(LEASE_SECONDS * 1.2, id="short"), pytest.param(60.0, id=
 async def test_who_stands_still_with_the_lock_holds_up_nobody_for_long_and_says_nothing_wrong(
     pair: Pair, seconds: float
 ) -> None:
-    former = pair.frozen.stream(wait=60)
-    await heartbeat_of(former)
+    former = await pair.who_waits()
     await pair.program.armed("before-commit:po-1", signal.SIGSTOP)
     submitting = asyncio.create_task(pair.frozen.submit("po-1", site=SITE))
     await pair.program.until_frozen()
@@ -111,8 +120,7 @@ async def test_who_stands_still_with_the_lock_holds_up_nobody_for_long_and_says_
 
 
 async def test_who_stands_still_after_its_commit_brings_no_second_lease_and_takes_none_back(pair: Pair) -> None:
-    former = pair.frozen.stream(wait=60)
-    await heartbeat_of(former)
+    former = await pair.who_waits()
     await pair.program.armed("after-commit:po-1", signal.SIGSTOP)
     submitting = asyncio.create_task(pair.frozen.submit("po-1", site=SITE))
     await pair.program.until_frozen()
