@@ -61,7 +61,7 @@ generate: $(ready) ## Write generated/ from proto/, and .env.example from the se
 	@sh scripts/generate.sh
 	@$(VENV)/bin/python scripts/env_example.py > .env.example
 
-bench: $(ready) ## Measure throughput and latency beside the floor of the same run (QUICK=1: under 40 s)
+bench: $(ready) ## Measure throughput and latency beside the floor of the same run (QUICK=1: shorter)
 	@$(VENV)/bin/python -m bench $(if $(QUICK),--quick) $(ARGS)
 
 lock: ## Pin the dependencies of pyproject.toml anew in requirements/ (needs uv)

@@ -1,21 +1,21 @@
 """The benchmarks of the HTTP port: submissions over REST and Connect beside their frameworks, and idle long polls."""
 
-import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import psutil
 
+from bench.cpu import share_of_a_core
 from bench.load import TOKEN
+from bench.processes import REPOSITORY, measured
 from bench.result import Result
-from bench.scenarios import LOAD_SECONDS, REPOSITORY, Size
+from bench.scenarios import Size
 from demo.programs import Program, entry_point, free_port, started
 
 
@@ -55,22 +55,13 @@ def http_gateway(folder: Path) -> Iterator[tuple[int, Program]]:
         yield port, program
 
 
-def http_load(kind: str, port: int, amount: float) -> Any:
-    """Runs one client process and returns what it measured. Raises RuntimeError with its words if it fails."""
-    command = [sys.executable, "-m", "bench.http_load", kind, str(port), str(amount)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"the load '{kind}' over HTTP failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout)
-
-
 def http_submits(size: Size, folder: Path) -> list[Result]:
     """Durable submissions of 32 callers over REST and over Connect."""
     results = []
     with http_floor(folder) as floor_port, http_gateway(folder) as (gateway_port, _program):
         for kind, name in (("rest", "REST"), ("connect", "Connect")):
             pairs = [
-                [http_load(kind, port, size.seconds)["per_second"] for port in (floor_port, gateway_port)]
+                [measured("http_load", kind, port, size.seconds)["per_second"] for port in (floor_port, gateway_port)]
                 for _ in range(size.rounds)
             ]
             of_floor, ours = (median(pair[each] for pair in pairs) for each in (0, 1))
@@ -96,12 +87,9 @@ def long_polls(size: Size, folder: Path) -> list[Result]:
         with started("long-polls", command, {"PYTHONPATH": str(REPOSITORY)}, folder=folder) as clients:
             clients.wait_until(lambda: _connections(server, port) >= size.waiters)
             time.sleep(2)  # the last ones are being opened
-            before, begun = server.cpu_times(), time.perf_counter()
-            time.sleep(2 * size.seconds + 4)  # the span over which the cost is taken
-            after, elapsed = server.cpu_times(), time.perf_counter() - begun
+            used = share_of_a_core(server, 2 * size.seconds + 4)
             clients.check()
             memory = server.memory_info().rss / 2**20
-    used = (after.user + after.system - before.user - before.system) / elapsed * 100
     name = f"{size.waiters:,} idle long polls"
     return [
         Result(f"{name}, share of a core", "", f"{used:.1f} %", used, 5, at_least=False, unit="%"),

@@ -1,12 +1,14 @@
-"""The load: one client process. `python -m bench.load KIND TARGET AMOUNT` prints one line of JSON.
+"""The load: one client process. `python -m bench.load KIND AMOUNT TARGET [OTHER]` prints one line of JSON.
 
-    submit SECONDS   32 callers submit as fast as they are answered      {"per_second": ..., "ms": [...]}
+    submit SECONDS   32 callers submit as fast as they are answered      {"per_second": ..., "ms": [...], "done": ...}
     wakeup COUNT     a worker waits, then an order is submitted          {"ms": [...]}: submit sent to lease received
-    cycle SECONDS    submit, lease, acknowledge, report, terminal report {"per_second": ...}, one after the other
+    cycle SECONDS    submit, lease, acknowledge, report, terminal report {"per_second": ..., "done": ...}, one by one
     lease COUNT      a worker takes queued orders and ends each          {"ms": [...]}: stream opened to lease received
     idle COUNT       so many workers wait on an empty queue              prints "waiting" when all do, until ended
 
-Every answer is checked; a wrong one ends the run with an error.
+With OTHER, a second gateway on the same database, half of the callers submit there, and the worker waits and reports
+there. `done` counts all orders, those of the warm-up too. Every answer is checked; a wrong one ends the run with an
+error.
 """
 
 import asyncio
@@ -14,8 +16,9 @@ import json
 import sys
 import time
 import uuid
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from typing import Final
 
 import grpc
@@ -28,6 +31,7 @@ TOKEN: Final = "benchmark-token-that-opens-nothing-else"  # noqa: S105 - it open
 SESSION: Final = uuid.uuid4().hex
 CALLERS: Final = 32
 WARM_UP_SECONDS: Final = 0.5
+OWN_CONNECTION: Final = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0))
 METADATA: Final = (("authorization", f"Bearer {TOKEN}"),)
 INTENT: Final = json.dumps(
     {
@@ -40,40 +44,44 @@ INTENT: Final = json.dumps(
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Both sides of the queue, over one channel each, as upstream and worker have."""
+    """Both sides of the queue, over one channel each, as upstream and worker have. The worker serves `accounts`."""
 
     upstream: "orders_pb2_grpc.OrderServiceAsyncStub"
     worker: "order_leases_pb2_grpc.OrderLeaseServiceAsyncStub"
+    worker_id: str = "bench"
+    session_id: str = SESSION
+    accounts: tuple[str, ...] = ()
 
-    async def submit(self) -> str:
+    async def submit(self, account: str = "") -> str:
         """Files an order under a new task_id."""
         task_id = uuid.uuid4().hex
-        request = orders.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=INTENT)
+        request = orders.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=INTENT, account=account)
         answer = await self.upstream.SubmitOrder(request, metadata=METADATA)
         if answer.task_id != task_id or not answer.created:
             raise AssertionError(f"unexpected answer to a submission: {answer}")
         return task_id
 
-    def open_stream(
-        self, session_id: str = SESSION
-    ) -> "grpc.aio.UnaryStreamCall[leases.LeaseOrdersRequest, leases.LeaseOrdersResponse]":
+    def open_stream(self) -> "grpc.aio.UnaryStreamCall[leases.LeaseOrdersRequest, leases.LeaseOrdersResponse]":
         """Opens a lease stream."""
         request = leases.LeaseOrdersRequest(
-            worker_id="bench", session_id=session_id, journal_id="b" * 32, sites=["sandbox"],
-            wait=Duration(seconds=60),
+            worker_id=self.worker_id, session_id=self.session_id, journal_id=f"journal-of-{self.session_id}",
+            sites=["sandbox"], accounts=self.accounts, wait=Duration(seconds=60),
         )  # fmt: skip
         return self.worker.LeaseOrders(request, metadata=METADATA)
 
     async def acknowledge(self, lease: leases.Lease) -> None:
         """The first renewal."""
-        request = leases.RenewLeaseRequest(task_id=lease.task_id, worker_id="bench", lease_token=lease.lease_token)
+        request = leases.RenewLeaseRequest(
+            task_id=lease.task_id, worker_id=self.worker_id, lease_token=lease.lease_token
+        )
         await self.worker.RenewLease(request, metadata=METADATA)
 
     async def report(self, lease: leases.Lease, state: "orders.OrderState.ValueType", sequence: int) -> None:
         """Reports a state; `paid` ends the task."""
         request = leases.ReportOrderRequest(
-            task_id=lease.task_id, worker_id="bench", lease_token=lease.lease_token, sequence=sequence, state=state,
-            payable_yen=12800, evidence_ref=f"{lease.task_id}/01-cart-add", terminal=state == orders.ORDER_STATE_PAID,
+            task_id=lease.task_id, worker_id=self.worker_id, lease_token=lease.lease_token, sequence=sequence,
+            state=state, payable_yen=12800, evidence_ref=f"{lease.task_id}/01-cart-add",
+            terminal=state == orders.ORDER_STATE_PAID,
         )  # fmt: skip
         answer = await self.worker.ReportOrder(request, metadata=METADATA)
         if not answer.recorded:
@@ -92,20 +100,24 @@ async def next_lease(
             return message.lease
 
 
-async def submit(client: Client, seconds: float) -> dict[str, object]:
-    """Submissions of 32 callers for so many seconds, after a warm-up."""
+async def submit(clients: Sequence[Client], seconds: float) -> dict[str, object]:
+    """Submissions of 32 callers, as many at each gateway, for so many seconds, after a warm-up."""
+    done = 0
     times: list[float] = []
     counted_from = time.perf_counter() + WARM_UP_SECONDS
     end = counted_from + seconds
 
-    async def caller() -> None:
+    async def caller(client: Client) -> None:
+        nonlocal done
         while (started := time.perf_counter()) < end:
             await client.submit()
+            done += 1
             if started >= counted_from:
                 times.append(time.perf_counter() - started)
 
-    await asyncio.gather(*(caller() for _ in range(CALLERS)))
-    return {"per_second": len(times) / (time.perf_counter() - counted_from), "ms": in_milliseconds(times)}
+    await asyncio.gather(*(caller(clients[number % len(clients)]) for number in range(CALLERS)))
+    per_second = len(times) / (time.perf_counter() - counted_from)
+    return {"per_second": per_second, "ms": in_milliseconds(times), "done": done}
 
 
 async def wakeup(client: Client, count: float) -> dict[str, object]:
@@ -114,7 +126,7 @@ async def wakeup(client: Client, count: float) -> dict[str, object]:
     for _ in range(int(count)):
         call = client.open_stream()
         await call.read()  # the first heartbeat: the worker waits from here
-        await asyncio.sleep(0.01)  # idle, as an idle queue is: the stream has been opened on disk by then
+        await asyncio.sleep(0.02)  # idle, as an idle queue is: the stream has been opened on disk by then
         started = time.perf_counter()
         submission = asyncio.ensure_future(client.submit())
         lease = await next_lease(call)
@@ -140,7 +152,7 @@ async def cycle(client: Client, seconds: float) -> dict[str, object]:
         await client.report(lease, orders.ORDER_STATE_IN_CART, 1)
         await client.report(lease, orders.ORDER_STATE_PAID, 2)
         done += 1
-    return {"per_second": done / (time.perf_counter() - started)}
+    return {"per_second": done / (time.perf_counter() - started), "done": done}
 
 
 async def lease(client: Client, count: float) -> dict[str, object]:
@@ -165,7 +177,7 @@ async def idle(client: Client, count: float) -> dict[str, object]:
         nonlocal waiting
         while True:
             async with opening:
-                call = client.open_stream(f"waiter-{number:09d}")
+                call = replace(client, session_id=f"waiter-{number:09d}").open_stream()
                 if isinstance(await call.read(), leases.LeaseOrdersResponse):
                     waiting += 1
             if waiting == int(count):
@@ -187,7 +199,6 @@ def in_milliseconds(seconds: list[float]) -> list[float]:
 
 
 KINDS: Final[dict[str, Callable[[Client, float], Awaitable[dict[str, object]]]]] = {
-    "submit": submit,
     "wakeup": wakeup,
     "cycle": cycle,
     "lease": lease,
@@ -195,16 +206,17 @@ KINDS: Final[dict[str, Callable[[Client, float], Awaitable[dict[str, object]]]]]
 }
 
 
-async def run(kind: str, target: str, amount: float) -> None:
+async def run(kind: str, amount: float, targets: Sequence[str]) -> None:
     """Runs one kind of load and prints what it measured."""
-    own_connection = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0))
-    async with (
-        grpc.aio.insecure_channel(target, options=own_connection) as upstream,
-        grpc.aio.insecure_channel(target, options=own_connection) as worker,
-    ):
-        client = Client(orders_pb2_grpc.OrderServiceStub(upstream), order_leases_pb2_grpc.OrderLeaseServiceStub(worker))
-        print(json.dumps(await KINDS[kind](client, amount)))
+    async with AsyncExitStack() as stack:
+
+        async def connected(target: str) -> grpc.aio.Channel:
+            return await stack.enter_async_context(grpc.aio.insecure_channel(target, options=OWN_CONNECTION))
+
+        worker = order_leases_pb2_grpc.OrderLeaseServiceStub(await connected(targets[-1]))
+        clients = [Client(orders_pb2_grpc.OrderServiceStub(await connected(target)), worker) for target in targets]
+        print(json.dumps(await (submit(clients, amount) if kind == "submit" else KINDS[kind](clients[0], amount))))
 
 
 if __name__ == "__main__":
-    asyncio.run(run(sys.argv[1], sys.argv[2], float(sys.argv[3])))
+    asyncio.run(run(sys.argv[1], float(sys.argv[2]), sys.argv[3:]))

@@ -30,7 +30,7 @@ from ordergateway.v1 import (
     query_leases_pb2_grpc,
 )
 
-from bench.load import METADATA, Client, cycle, in_milliseconds, next_lease
+from bench.load import METADATA, OWN_CONNECTION, Client, cycle, in_milliseconds, next_lease
 
 if TYPE_CHECKING:
     from ordergateway.v1.account_queries_pb2_grpc import AccountQueryServiceAsyncStub
@@ -147,11 +147,10 @@ async def beside(orders: Client, queries: Queries, seconds: float) -> dict[str, 
 
 async def run(kind: str, amount: float, targets: list[str]) -> None:
     """Runs one kind of load and prints what it measured."""
-    own_connection = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0))
     async with AsyncExitStack() as stack:
 
         async def connected(target: str) -> grpc.aio.Channel:
-            return await stack.enter_async_context(grpc.aio.insecure_channel(target, options=own_connection))
+            return await stack.enter_async_context(grpc.aio.insecure_channel(target, options=OWN_CONNECTION))
 
         readers = [Queries(await connected(target)) for target in targets]
         if kind != "beside":

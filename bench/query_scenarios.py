@@ -1,30 +1,19 @@
 """The benchmarks of account queries: a long past costs nothing, and neither queue slows the other down."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
+from bench.processes import gateway, measured
 from bench.query_backlog import fill_queries
 from bench.result import Result
-from bench.scenarios import LOAD_SECONDS, REPOSITORY, Size, gateway
+from bench.scenarios import Size
 
 SMALL: Final = 1_000
 LARGE_ENDED: Final = 100_000
 LARGE_QUEUED: Final = 10_000
-
-
-def query_load(kind: str, amount: float, *targets: str) -> Any:
-    """Runs one client process and returns what it measured. Raises RuntimeError with its words if it fails."""
-    command = [sys.executable, "-m", "bench.query_load", kind, str(amount), *targets]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"the load '{kind}' of queries failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout)
 
 
 def many_queries(size: Size, folder: Path) -> list[Result]:
@@ -36,7 +25,7 @@ def many_queries(size: Size, folder: Path) -> list[Result]:
     with ExitStack() as stack:
         targets = [stack.enter_context(gateway(folder / name))[0] for name in ("small", "large")]
         for kind in ("lease", "list"):
-            times[kind] = query_load(kind, size.rounds * size.leases, *targets)
+            times[kind] = measured("query_load", kind, size.rounds * size.leases, *targets)
     return [
         Result(
             f"query {kind}, {LARGE_ENDED:,} ended + {LARGE_QUEUED:,} queued (beside {SMALL:,} of each)",
@@ -54,7 +43,7 @@ def many_queries(size: Size, folder: Path) -> list[Result]:
 def both_queues(size: Size, folder: Path) -> list[Result]:
     """Serial cycles of each queue alone, and beside the other."""
     with gateway(folder) as (target, _program):
-        measured = query_load("beside", 4 * size.seconds, target)
+        rates = measured("query_load", "beside", 4 * size.seconds, target)
     names = {
         "orders": "serial order cycles beside 100 queries in flight (beside none)",
         "queries": "serial query cycles beside an order in flight (beside none)",
@@ -62,7 +51,7 @@ def both_queues(size: Size, folder: Path) -> list[Result]:
     return [
         Result(name, f"{alone:,.0f}/s", f"{beside:,.0f}/s", beside / alone, 0.9, at_least=True, unit="x")
         for kind, name in names.items()
-        for alone, beside in [measured[kind]]
+        for alone, beside in [rates[kind]]
     ]
 
 

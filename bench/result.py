@@ -8,21 +8,30 @@ from rich.console import Console
 from rich.table import Table
 
 
+class Skipped(Exception):  # noqa: N818 - nothing is wrong
+    """What a benchmark needs is not on this machine; says what."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One line of the table. `value` is what the goal is about: a ratio to the floor, or the figure itself."""
+    """One line of the table. `beside`: the figure that ours is compared with, of the floor, another engine or a peer.
+
+    `value` is what the goal is about: a ratio to that figure, or ours itself. Without a goal it is told and not judged.
+    """
 
     name: str
-    floor: str
+    beside: str
     ours: str
     value: float
-    goal: float
+    goal: float | None
     at_least: bool
     unit: str
 
     @property
-    def met(self) -> bool:
-        """True if the goal was reached."""
+    def met(self) -> bool | None:
+        """True if the goal was reached; None if there is none."""
+        if self.goal is None:
+            return None
         return self.value >= self.goal if self.at_least else self.value <= self.goal
 
     def as_json(self) -> dict[str, object]:
@@ -37,19 +46,15 @@ def percentile(values: Sequence[float], percent: int) -> float:
 
 def show(results: Sequence[Result], console: Console) -> None:
     """Prints the table."""
-    table = Table(title="order-gateway beside its floor", title_justify="left")
-    for heading in ("what", "floor", "order-gateway"):
+    table = Table(title="order-gateway, and what it is measured beside", title_justify="left")
+    for heading in ("what", "beside", "order-gateway"):
         table.add_column(heading)
     for heading in ("result", "goal", "reached"):
         table.add_column(heading, justify="right")
+    reached = {True: "[green]yes[/]", False: "[red]no[/]", None: ""}
     for result in results:
         sign = "≥" if result.at_least else "≤"
-        table.add_row(
-            result.name,
-            result.floor,
-            result.ours,
-            f"{result.value:,.2f} {result.unit}",
-            f"{sign} {result.goal:g} {result.unit}",
-            "[green]yes[/]" if result.met else "[red]no[/]",
-        )
+        goal = "" if result.goal is None else f"{sign} {result.goal:g} {result.unit}"
+        value = f"{result.value:,.2f} {result.unit}"
+        table.add_row(result.name, result.beside, result.ours, value, goal, reached[result.met])
     console.print(table)

@@ -2,12 +2,10 @@
 whatever else the machine does meets both.
 """
 
-import json
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -16,12 +14,10 @@ from typing import Any, Final
 import psutil
 
 from bench.backlog import fill
-from bench.load import TOKEN
+from bench.cpu import share_of_a_core
+from bench.processes import REPOSITORY, floor, gateway, measured
 from bench.result import Result, percentile
-from demo.programs import Program, entry_point, free_port, serves_grpc, started
-
-REPOSITORY: Final = Path(__file__).parents[1]
-LOAD_SECONDS: Final = 120
+from demo.programs import started
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,57 +30,21 @@ class Size:
     leases: int
     starts: int
     waiters: int
+    fleet: int
     scale: int
 
 
-FULL: Final = Size(rounds=4, seconds=2.5, wakeups=200, leases=100, starts=3, waiters=2000, scale=1)
-QUICK: Final = Size(rounds=2, seconds=1.5, wakeups=150, leases=60, starts=1, waiters=500, scale=20)
-
-
-@contextmanager
-def floor(folder: Path) -> Iterator[str]:
-    """A running floor; gives its address."""
-    port = free_port()
-    target = f"127.0.0.1:{port}"
-    command = [sys.executable, "-m", "bench.floor", str(port)]
-    folder.mkdir(parents=True, exist_ok=True)
-    with started("floor", command, {"PYTHONPATH": str(REPOSITORY)}, folder=folder) as program:
-        program.wait_until(lambda: serves_grpc(target))
-        yield target
-
-
-@contextmanager
-def gateway(folder: Path) -> Iterator[tuple[str, Program]]:
-    """A running gateway on the database `gateway.db` of the folder; gives its address."""
-    folder.mkdir(parents=True, exist_ok=True)
-    port = free_port()
-    target = f"127.0.0.1:{port}"
-    settings = {
-        "RAKUTEN_GATEWAY_PORT": str(free_port()),
-        "RAKUTEN_GATEWAY_GRPC_PORT": str(port),
-        "RAKUTEN_GATEWAY_DB_PATH": "gateway.db",
-        "RAKUTEN_SITES": "sandbox",
-        "RAKUTEN_API_TOKEN": TOKEN,
-    }
-    with started("gateway", [entry_point("order-gateway"), "serve"], settings, folder=folder) as program:
-        program.wait_until(lambda: serves_grpc(target), seconds=60)
-        yield target, program
-
-
-def load(kind: str, target: str, amount: float) -> dict[str, Any]:
-    """Runs one client process and returns what it measured. Raises RuntimeError with its words if it fails."""
-    command = [sys.executable, "-m", "bench.load", kind, target, str(amount)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=LOAD_SECONDS, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"the load '{kind}' failed:\n{done.stderr[-2000:]}")
-    measured: dict[str, Any] = json.loads(done.stdout)
-    return measured
+FULL: Final = Size(rounds=4, seconds=2.5, wakeups=200, leases=100, starts=3, waiters=2000, fleet=5000, scale=1)
+QUICK: Final = Size(rounds=2, seconds=1.5, wakeups=150, leases=60, starts=1, waiters=500, fleet=250, scale=20)
 
 
 def side_by_side(kind: str, amount: float, rounds: int, folder: Path) -> tuple[list[Any], list[Any]]:
     """The same load on floor and gateway in turn; what each round of either measured."""
     with floor(folder) as floor_target, gateway(folder) as (gateway_target, _program):
-        pairs = [(load(kind, floor_target, amount), load(kind, gateway_target, amount)) for _ in range(rounds)]
+        pairs = [
+            (measured("load", kind, amount, floor_target), measured("load", kind, amount, gateway_target))
+            for _ in range(rounds)
+        ]
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
@@ -154,8 +114,8 @@ def large_database(size: Size, folder: Path) -> list[Result]:
         small_target, _ = stack.enter_context(gateway(folder / "small"))
         large_target, _ = stack.enter_context(gateway(folder / "large"))
         for _ in range(size.rounds):
-            small += load("lease", small_target, size.leases)["ms"]
-            large += load("lease", large_target, size.leases)["ms"]
+            small += measured("load", "lease", size.leases, small_target)["ms"]
+            large += measured("load", "lease", size.leases, large_target)["ms"]
     size_in_words = f"{ended:,} ended + {queued:,} queued"
     return [
         Result(
@@ -190,15 +150,12 @@ def waiters(size: Size, folder: Path) -> list[Result]:
     """What idle lease streams cost the gateway: share of one core, and memory."""
     with gateway(folder) as (target, program):
         server = psutil.Process(program.process.pid)
-        command = [sys.executable, "-m", "bench.load", "idle", target, str(size.waiters)]
+        command = [sys.executable, "-m", "bench.load", "idle", str(size.waiters), target]
         with started("waiters", command, {"PYTHONPATH": str(REPOSITORY)}, folder=folder) as clients:
             clients.wait_until(lambda: "waiting" in clients.log.read_text())
-            before, begun = server.cpu_times(), time.perf_counter()
-            time.sleep(2 * size.seconds + 4)  # the span over which the cost is taken
-            after, elapsed = server.cpu_times(), time.perf_counter() - begun
+            used = share_of_a_core(server, 2 * size.seconds + 4)
             clients.check()
             memory = server.memory_info().rss / 2**20
-    used = (after.user + after.system - before.user - before.system) / elapsed * 100
     name = f"{size.waiters:,} idle lease streams"
     return [
         Result(f"{name}, share of a core", "", f"{used:.1f} %", used, 5, at_least=False, unit="%"),

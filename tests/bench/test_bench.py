@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.processes import floor, measured
 from bench.result import Result, percentile
-from bench.scenarios import floor, load
 
 
 def test_percentiles() -> None:
@@ -23,13 +23,13 @@ def test_a_goal_is_met_up_to_its_very_value(value: float, at_least: bool, met: b
 @pytest.mark.extended
 def test_the_floor_answers_every_load(tmp_path: Path) -> None:
     with floor(tmp_path) as target:
-        assert len(load("wakeup", target, 3)["ms"]) == 3
-        assert load("cycle", target, 0.2)["per_second"] > 0
-        submits = load("submit", target, 0.2)
+        assert len(measured("load", "wakeup", 3, target)["ms"]) == 3
+        assert measured("load", "cycle", 0.2, target)["per_second"] > 0
+        submits = measured("load", "submit", 0.2, target)
     assert submits["per_second"] > 0
     assert all(value > 0 for value in submits["ms"])
 
 
 def test_a_load_that_cannot_run_says_why() -> None:
     with pytest.raises(RuntimeError, match="UNAVAILABLE"):
-        load("cycle", "127.0.0.1:1", 0.2)
+        measured("load", "cycle", 0.2, "127.0.0.1:1")

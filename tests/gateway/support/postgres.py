@@ -7,7 +7,6 @@ The server is made and started when the first test asks for it, and ends with th
 import atexit
 import itertools
 import os
-import pwd
 import re
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from typing import Any, Self
 
 import psycopg
 
+from bench.postgres import account_of_server, as_account
 from gateway.store.postgres.connection import parse_url
 from gateway.store.postgres.rights import grant
 from gateway.store.postgres.schema import migrate
@@ -60,7 +60,7 @@ class Server:
     ) -> None:
         self.folder = folder
         self._settings = _SETTINGS | settings
-        self._account = _account()
+        self._account = account_of_server()
         self.own(folder)
         if make is not None:
             make(self)
@@ -97,16 +97,7 @@ class Server:
         return done.stdout
 
     def _command(self, program: str, *arguments: str | Path) -> list[str | Path]:
-        """A program as the account of the server.
-
-        Not by what subprocess has for it: with another user it copies this process in place of borrowing it (vfork),
-        and in the copy gRPC's handlers of a fork run, which crash where a server or channel is at work.
-        """
-        who = self._account
-        as_account = (
-            () if who is None else ("setpriv", f"--reuid={who.pw_uid}", f"--regid={who.pw_gid}", "--clear-groups")
-        )
-        return [*as_account, _program(program), *arguments]
+        return [*as_account(self._account), _program(program), *arguments]
 
     def start(self, **settings: str) -> None:
         """Start it, and wait until it serves."""
@@ -268,11 +259,3 @@ def _program(name: str) -> str:
     found = where_is(name)
     assert found is not None, name
     return found
-
-
-def _account() -> pwd.struct_passwd | None:
-    """PostgreSQL refuses to run as root: then it is run as somebody else."""
-    if os.geteuid() != 0:
-        return None
-    names = {entry.pw_name: entry for entry in pwd.getpwall()}
-    return names.get("postgres") or names["nobody"]
