@@ -12,6 +12,7 @@ from gateway.api.call import MAX_PLAIN_BYTES
 from gateway.api.grpc.server import GrpcServer, Limits
 from gateway.api.http.assembly import BodyLimits, http_app
 from gateway.api.http.server import HttpServer
+from gateway.api.rest.batches import batch_routes
 from gateway.api.rest.catalog import catalog_routes
 from gateway.api.rest.health import health_routes
 from gateway.api.rest.leases import lease_routes
@@ -98,6 +99,7 @@ def _routers(gateway: Gateway, metrics: Metrics) -> Iterator[APIRouter]:
     policy, query_policy = gateway.settings.policy(), gateway.settings.query_policy()
     yield lease_routes(store, gateway.dispatcher, admission, policy, ids.token)
     yield order_routes(store, policy, ids.task)
+    yield batch_routes(store, policy, ids.task)
     yield query_lease_routes(store, gateway.query_dispatcher, admission, query_policy, gateway.on_result)
     yield query_routes(store, query_policy, ids.query)
     yield catalog_routes(store, gateway.settings.catalog_policy(), gateway.rounds)

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
-from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.descriptor import Descriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from gateway.api.auth.authenticator import Identity
+from gateway.api.entries import check_entries
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 
 MAX_PLAIN_BYTES: Final = 64 * 1024
@@ -48,6 +50,7 @@ class Method:
     def decode(self, data: bytes) -> Message:
         """Read a request. Raises RefusedError if the bytes are no message of this method."""
         check_size(self.request_type, len(data))
+        check_entries(self.request_type, data)
         try:
             return self.request_type.FromString(data)
         except DecodeError:
@@ -59,9 +62,18 @@ def check_size(message_type: type[Message], size: int) -> None:
 
     Raises RefusedError TOO_LARGE.
     """
-    if size > MAX_PLAIN_BYTES and not any(field.name.endswith("_json") for field in message_type.DESCRIPTOR.fields):
+    if size > MAX_PLAIN_BYTES and not _takes_text(message_type.DESCRIPTOR):
         why = f"a request of this method is at most {MAX_PLAIN_BYTES:,} bytes, this one has {size:,}"
         raise RefusedError(Refusal(Reason.TOO_LARGE, why))
+
+
+@cache
+def _takes_text(descriptor: Descriptor) -> bool:
+    """Tell whether a JSON text, which may be large, stands in a message or in what it holds."""
+    return any(
+        field.name.endswith("_json") or (field.message_type is not None and _takes_text(field.message_type))
+        for field in descriptor.fields
+    )
 
 
 def methods_of(service: object, descriptor: ServiceDescriptor) -> Iterator[Method]:

@@ -27,6 +27,8 @@ MAX_ERROR_CODE: Final = 99_999
 MAX_SITES: Final = 16
 MAX_SITE_CHARACTERS: Final = 64
 MAX_ACCOUNTS: Final = 64
+MAX_BATCH: Final = 500
+"""Submissions in one call."""
 MAX_YEN: Final = 2**53 - 1
 """The largest integer that every JSON reader keeps exact."""
 
@@ -220,6 +222,13 @@ def wait(field: str, value: timedelta | None, *, longest: timedelta, default: ti
     if value < timedelta(0):
         raise invalid(field, "must not be negative")
     return min(value, longest)
+
+
+def batch_size(field: str, count: int) -> int:
+    """Check how many entries a batch holds: 1 to 500."""
+    if not 1 <= count <= MAX_BATCH:
+        raise invalid(field, f"must hold 1 to {MAX_BATCH} of them in one request; send the others apart")
+    return count
 
 
 def page_size(field: str, value: int) -> int:

@@ -62,10 +62,11 @@ def parse_object(text: str, *, max_bytes: int, max_values: int = MAX_VALUES) -> 
     return value
 
 
-def parse_members(text: str) -> dict[str, Member]:
+def parse_members(text: str, levels_around: int = 0) -> dict[str, Member]:
     """Return the members of the object that `text` holds, each with its own text, to be passed on value for value.
 
-    The same rules hold as in `parse_object`; each member may be MAX_DEPTH levels deep. Raises JsonTextError.
+    The same rules hold as in `parse_object`; each member may be MAX_DEPTH and `levels_around` levels deep. Raises
+    JsonTextError.
     """
     _check_values(text, MAX_VALUES)
     try:
@@ -75,8 +76,25 @@ def parse_members(text: str) -> dict[str, Member]:
     except json.JSONDecodeError as error:
         raise JsonSyntaxError(f"is not JSON: {error.msg} at character {error.pos}") from None
     values = _object([(key, member.value) for key, member in pairs])
-    _check(values, text, MAX_DEPTH + 1)
+    _check(values, text, MAX_DEPTH + 1 + levels_around)
     return dict(pairs)
+
+
+def parse_elements(text: str) -> list[dict[str, Member] | None]:
+    """Return of each element of an array the members, None where it is no object. The text was taken before."""
+    elements: list[dict[str, Member] | None] = []
+    at = _gap(text, text.index("[") + 1)
+    while text[at] != "]":
+        if text[at] == "{":
+            pairs, at = _object_at(text, at)
+            elements.append(dict(pairs))
+        else:
+            _, at = _DECODER.raw_decode(text, at)
+            elements.append(None)
+        at = _gap(text, at)
+        if text[at] == ",":
+            at = _gap(text, at + 1)
+    return elements
 
 
 def parse_again(text: str) -> dict[str, Any]:
@@ -119,11 +137,18 @@ def same_object(first: str, second: str) -> bool:
 
 
 def _pairs(text: str) -> list[tuple[str, Member]]:
-    """Scan an object, the outermost level by hand, so that the text of each member is known."""
     at = _gap(text, 0)
     if text[at : at + 1] != "{":
         _DECODER.decode(text)
         raise JsonTextError("must be a JSON object")
+    pairs, end = _object_at(text, at)
+    if _gap(text, end) != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return pairs
+
+
+def _object_at(text: str, at: int) -> tuple[list[tuple[str, Member]], int]:
+    """Scan the object that begins there, its own level by hand, so that each member's text is known; and its end."""
     pairs: list[tuple[str, Member]] = []
     at = _gap(text, at + 1)
     closed = text[at : at + 1] == "}"
@@ -143,9 +168,7 @@ def _pairs(text: str) -> list[tuple[str, Member]]:
             if text[at : at + 1] != ",":
                 raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
             at = _gap(text, at + 1)
-    if _gap(text, at + 1) != len(text):
-        raise json.JSONDecodeError("Extra data", text, at + 1)
-    return pairs
+    return pairs, at + 1
 
 
 def _gap(text: str, at: int) -> int:

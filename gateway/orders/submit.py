@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections.abc import Sequence
 
 from gateway.domain.instant import Instant
 from gateway.domain.json_text import canonical, parse_again, same_object
@@ -12,7 +13,7 @@ from gateway.domain.transitions import Event, allowed, check
 from gateway.orders.history import record_refusal
 from gateway.orders.transition import file, transition
 from gateway.store import tasks
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 from gateway.store.reports import with_reports
 
 _log = logging.getLogger(__name__)
@@ -37,6 +38,26 @@ def submit(
         long = max(len(existing.intent_json), len(submission.intent_json))
         return existing if compare_up_to is not None and long > compare_up_to else submitted_again(existing, submission)
     return Submitted(submission.task_id, TaskStatus.QUEUED, created=True, intent_matches=True)
+
+
+def submit_all(
+    tx: Transaction, now: Instant, submissions: Sequence[Submission], actor: Actor
+) -> list[Submitted | None]:
+    """File tasks, all in this transaction.
+
+    None for each that existed before: a writer has no time to compare the intents of so many.
+    """
+    return [
+        Submitted(each.task_id, TaskStatus.QUEUED, created=True, intent_matches=True)
+        if file(tx, now, each, actor)
+        else None
+        for each in submissions
+    ]
+
+
+def find_submitted(tx: ReadTransaction, _now: Instant, task_id: str) -> Task:
+    """Return a task that is known to have been submitted. Raises LookupError."""
+    return tasks.get(tx, task_id)
 
 
 def submitted_again(existing: Task, submission: Submission) -> Submitted:

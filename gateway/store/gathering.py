@@ -35,10 +35,14 @@ def ignore_commit(_operations: int, _seconds: float) -> None:
 
 @dataclass(slots=True)
 class Job:
-    """One operation, and the future of whoever waits for it. `error` is what the operation raised."""
+    """One operation, and the future of whoever waits for it. `error` is what the operation raised.
+
+    `long`: it takes more time than the event loop can spare in one go.
+    """
 
     run: Callable[[Transaction, Instant], Any]
     future: asyncio.Future[Any]
+    long: bool = False
     result: Any = None
     error: BaseException | None = None
 
@@ -77,11 +81,11 @@ class GatheringWriter(ABC):
         self._drained = asyncio.Event()
         self._drained.set()
 
-    def submit(self, run: Callable[[Transaction, Instant], Any]) -> asyncio.Future[Any]:
+    def submit(self, run: Callable[[Transaction, Instant], Any], *, long: bool = False) -> asyncio.Future[Any]:
         """Queue an operation. Its future is done after the commit."""
         if self._stopped:
             raise StoreUnavailableError("the database is closed")
-        job = Job(run, self._loop.create_future())
+        job = Job(run, self._loop.create_future(), long)
         self._pending.append(job)
         self._drained.clear()
         if not self._busy:

@@ -35,6 +35,13 @@ class GroupedStore(ABC):
         result: T = await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs))
         return result
 
+    async def write_many(
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run an operation of many rows in the next group, which then runs beside the event loop."""
+        result: T = await self._writer.submit(lambda tx, now: operation(tx, now, *args, **kwargs), long=True)
+        return result
+
     def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
         """Let what `prepare` returns run at the end of every transaction that notifies `topic`."""
         self._writer.add_pre_commit_hook(topic, prepare)

@@ -109,6 +109,12 @@ class Store(Protocol):
         """
         ...
 
+    async def write_many(
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Do as `write`, for an operation that changes many rows: the event loop gets its turns meanwhile."""
+        ...
+
     def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
         """Let what `prepare` returns run at the end of every transaction that notifies `topic`, and commit with it.
 

@@ -207,6 +207,7 @@ def late_alert(rig: Rig) -> dict[str, Any]:
 READS, LEASES, FOLLOWS = Effect.READS, Effect.LEASES, Effect.FOLLOWS
 CASES = (
     Case("OrderService/SubmitOrder", lambda _: {"task_id": "t-1", "site": "sandbox", "intent_json": "{}"}),
+    Case("OrderService/SubmitOrders", lambda _: {"orders": [_order("t-1"), _order("t-2")]}),
     Case("OrderService/GetOrder", one_task, READS, (submit,)),
     Case("OrderService/ListOrders", nothing, READS, (submit,)),
     Case("OrderService/WatchOrder", one_task, FOLLOWS, (submit,), cancel),
@@ -249,6 +250,10 @@ CASES = (
     Case("OperationsService/SendTestCallback", lambda _: {"url": ADDRESS}),
     Case("OperationsService/CreateBackup", nothing, steps=(submit,)),
 )
+
+
+def _order(task_id: str) -> dict[str, Any]:
+    return {"task_id": task_id, "site": "sandbox", "intent_json": "{}"}
 
 
 def _reclaim() -> dict[str, Any]:

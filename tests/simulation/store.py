@@ -169,6 +169,9 @@ class SimStore:
         asked.append(self._writer.submit(run))
         return await asked[0]
 
+    async def write_many(self, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return await self.write(operation, *args, **kwargs)
+
     def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
         self._writer.add_pre_commit_hook(topic, prepare)
 

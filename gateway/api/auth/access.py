@@ -13,6 +13,7 @@ _OPERATOR: Final = frozenset({Role.OPERATOR})
 _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
     "ordergateway.v1.OrderService": {
         "SubmitOrder": frozenset({Role.UPSTREAM}),
+        "SubmitOrders": frozenset({Role.UPSTREAM}),
         "GetOrder": _UPSTREAM,
         "ListOrders": _UPSTREAM,
         "WatchOrder": _UPSTREAM,

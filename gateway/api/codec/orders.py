@@ -3,14 +3,14 @@
 What reads a request raises RefusedError INVALID_FIELD with the field's path and the limit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ordergateway.v1 import orders_pb2
 
 from gateway.api.codec.times import timestamp
 from gateway.domain import fields
-from gateway.domain.models import Policy, Report, Submission, TaskDetail
-from gateway.domain.refusals import invalid
+from gateway.domain.models import Policy, Report, Submission, Submitted, TaskDetail
+from gateway.domain.refusals import Refusal, invalid
 from gateway.domain.states import OrderState, Placement, TaskStatus
 
 _TASK_STATUS = {status: orders_pb2.TaskStatus.Value(f"TASK_STATUS_{status.name}") for status in TaskStatus}
@@ -63,6 +63,35 @@ def submission(
         ),
         traceparent=traceparent,
         account=fields.account("account", request.account),
+    )
+
+
+def submitted_message(done: Submitted) -> orders_pb2.SubmitOrderResponse:
+    """Write what a submission came to."""
+    return orders_pb2.SubmitOrderResponse(
+        task_id=done.task_id,
+        status=task_status_to(done.status),
+        created=done.created,
+        intent_matches=done.intent_matches,
+        differs=done.differs,
+    )
+
+
+def batch(request: orders_pb2.SubmitOrdersRequest) -> Sequence[orders_pb2.SubmitOrderRequest]:
+    """Check how many orders a batch holds."""
+    fields.batch_size("orders", len(request.orders))
+    return request.orders
+
+
+def batch_result(index: int, outcome: Submitted | Refusal) -> orders_pb2.SubmitOrdersResult:
+    """Write what became of the order at this place of a batch."""
+    if isinstance(outcome, Submitted):
+        return orders_pb2.SubmitOrdersResult(submitted=submitted_message(outcome))
+    (violation,) = outcome.violations
+    return orders_pb2.SubmitOrdersResult(
+        refusal=orders_pb2.SubmissionRefusal(
+            index=index, field=f"orders[{index}].{violation.field}", description=violation.description
+        )
     )
 
 

@@ -14,10 +14,12 @@ from connectrpc.codec import Codec
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
+from ordergateway.v1 import orders_pb2
 
 from gateway.api.call import check_size
 from gateway.api.connect.encoding import Prepared, written
 from gateway.api.connect.errors import connect_error
+from gateway.api.entries import check_entries
 from gateway.domain.json_text import JsonTextError, parse_object
 from gateway.domain.json_writing import dump
 from gateway.domain.refusals import RefusedError, invalid
@@ -26,6 +28,9 @@ M = TypeVar("M", bound=Message)
 
 MAX_VALUES: Final = 1_000
 """Values in one message as JSON. An intent is one of them: a text, in which a JSON object is."""
+
+MAX_VALUES_OF_A_BATCH: Final = 4_000
+"""Values in a batch as JSON: 500 orders of five fields each, with some to spare. They take 40 ms to read."""
 
 _WHOLE: Final = re.compile(r"-?[0-9]+", re.ASCII)
 _TEXTS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = MappingProxyType(
@@ -64,6 +69,7 @@ class BinaryCodec(Codec[Message | Prepared, M]):
     def decode(self, data: bytes | bytearray, message_class: type[M]) -> M:
         """Read a message. Raises ConnectError RESOURCE_EXHAUSTED, or DecodeError."""
         _check_size(message_class, data)
+        _check_entries(message_class, data)
         return message_class.FromString(bytes(data))
 
 
@@ -85,8 +91,9 @@ class StrictJsonCodec(Codec[Message | Prepared, M]):
         """Read a message. Raises ConnectError RESOURCE_EXHAUSTED, or INVALID_ARGUMENT with the field."""
         _check_size(message_class, data)
         message = message_class()
+        most = MAX_VALUES_OF_A_BATCH if message_class is orders_pb2.SubmitOrdersRequest else MAX_VALUES
         try:
-            value = parse_object(data.decode(), max_bytes=self._max_bytes, max_values=MAX_VALUES)
+            value = parse_object(data.decode(), max_bytes=self._max_bytes, max_values=most)
             _check_message(value, cast(Descriptor, message_class.DESCRIPTOR), "")
             texts = _take_long_texts(value, cast(Descriptor, message_class.DESCRIPTOR))
             ParseDict(value, message, ignore_unknown_fields=True)
@@ -103,6 +110,13 @@ class StrictJsonCodec(Codec[Message | Prepared, M]):
 def _check_size(message_class: type[Message], data: bytes | bytearray) -> None:
     try:
         check_size(message_class, len(data))
+    except RefusedError as error:
+        raise connect_error(error.refusal) from None
+
+
+def _check_entries(message_class: type[Message], data: bytes | bytearray) -> None:
+    try:
+        check_entries(message_class, data)
     except RefusedError as error:
         raise connect_error(error.refusal) from None
 

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
+from gateway.api.errors import ERRORS
 from gateway.domain.health import GatewaySeen, Health, Pause, Problem
 from gateway.domain.json_writing import JsonText
 from gateway.domain.leases import Lease, OtherOrders, Renewed
 from gateway.domain.models import Reported, Submitted
+from gateway.domain.refusals import Refusal
 from gateway.task_document import task_document
 
 _FIELDS_HERE: Final = {"intent_json": "intent"}
@@ -22,6 +24,16 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
         "intent_matches": done.intent_matches,
         "differs": [_FIELDS_HERE.get(name, name) for name in done.differs],
     }
+
+
+def batch_result_json(index: int, outcome: Submitted | Refusal) -> dict[str, Any]:
+    """Write what became of the order at this place of a batch."""
+    if isinstance(outcome, Submitted):
+        return {"success": True, "msg": "ok", "data": submitted_json(outcome), "code": 0, "field": None}
+    (violation,) = outcome.violations
+    field = f"orders[{index}]" + (f".{violation.field}" if violation.field else "")
+    code = ERRORS[outcome.reason].code
+    return {"success": False, "msg": f"{field}: {violation.description}", "data": None, "code": code, "field": field}
 
 
 def lease_json(lease: Lease) -> dict[str, Any]:

@@ -80,14 +80,13 @@ def _response(status: int, body: bytes, headers: Mapping[str, str] | None = None
 def _told(error: RequestValidationError) -> str:
     """Name each wrong value and what is wrong with it, without the value itself."""
     problems = error.errors()
-    told = [
-        f"{'.'.join(str(part) for part in problem['loc'][1:]) or 'body'}: {_sentence(problem['msg'])}"
-        for problem in problems[:_MAX_PROBLEMS_TOLD]
-    ]
+    told = ["{}: {}".format(*problem_of(problem, 1)) for problem in problems[:_MAX_PROBLEMS_TOLD]]
     if len(problems) > _MAX_PROBLEMS_TOLD:
         told.append(f"and {len(problems) - _MAX_PROBLEMS_TOLD} more")
     return "; ".join(told)
 
 
-def _sentence(message: str) -> str:
-    return message.removeprefix("Value error, ")
+def problem_of(problem: Any, begin: int) -> tuple[str, str]:
+    """Return the field that pydantic found wrong, its path from part `begin` on, and what is wrong with it."""
+    path = ".".join(str(part) for part in problem["loc"][begin:]) or "body"
+    return path, problem["msg"].removeprefix("Value error, ")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from gateway.domain.fields import MAX_BATCH
 from gateway.domain.states import OrderState, Placement, TaskStatus
 
 T = TypeVar("T")
@@ -98,6 +99,33 @@ class Submitted(BaseModel):
     differs: list[str] = Field(
         description="In which of `site`, `account`, `intent`, `callback_url` it differs from the task that existed."
     )
+
+
+class SubmitBatch(StrictBody):
+    """What to buy, many times."""
+
+    orders: list[Any] = Field(
+        description=f"1 to {MAX_BATCH} orders, each as `POST /api/orders` takes it.",
+        json_schema_extra={
+            "items": {"$ref": f"#/components/schemas/{Submit.__name__}"}, "minItems": 1, "maxItems": MAX_BATCH,
+        },
+    )  # fmt: skip
+
+
+class BatchResult(BaseModel):
+    """What became of one order: the envelope that `POST /api/orders` would answer, and the field that was refused."""
+
+    success: bool
+    msg: str = Field(examples=["ok"])
+    data: Submitted | None
+    code: int = Field(description="0, or the code of the refusal.")
+    field: str | None = Field(description="The refused field, such as `orders[17].site`; null on success.")
+
+
+class BatchSubmitted(BaseModel):
+    """What became of each order."""
+
+    results: list[BatchResult] = Field(description="As many as there were orders, in their order.")
 
 
 class ReportRow(BaseModel):

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -45,7 +45,12 @@ class StrictRequest(Request):
 
 
 class FacadeRoute(APIRoute):
-    """A route of the facade. Its OpenAPI extras name the contract's method that it mirrors."""
+    """A route of the facade. Its OpenAPI extras name the contract's method that it mirrors.
+
+    `levels_around`: how much deeper than in a member of the body a JSON text that is passed on may stand.
+    """
+
+    levels_around: ClassVar[int] = 0
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what serves a request: every way out is an envelope."""
@@ -74,7 +79,8 @@ class FacadeRoute(APIRoute):
                 _once_each(request, parameters)
                 if takes_body:
                     strict = StrictRequest(request.scope, request.receive)
-                    await _read_into(strict, request.app.state.max_body_bytes, required=needs_body)
+                    limit = request.app.state.max_body_bytes
+                    await _read_into(strict, limit, self.levels_around, required=needs_body)
                     request = strict
                 return await inner(request)
             except ClientDisconnect:
@@ -125,7 +131,7 @@ def _once_each(request: Request, parameters: Collection[str]) -> None:
             raise invalid(name, "stands more than once in the query")
 
 
-async def _read_into(request: StrictRequest, max_bytes: int, *, required: bool) -> None:
+async def _read_into(request: StrictRequest, max_bytes: int, levels_around: int, *, required: bool) -> None:
     if _declared_length(request) > max_bytes:
         raise _too_large(max_bytes)
     chunks: list[bytes] = []
@@ -145,7 +151,7 @@ async def _read_into(request: StrictRequest, max_bytes: int, *, required: bool) 
         content_type = request.headers.get("content-type")
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             raise ProblemError(400, "the body must be sent as it is, without Content-Encoding")
-        request.keep(body, await checked(len(body), lambda: _parse(body, content_type)))
+        request.keep(body, await checked(len(body), lambda: _parse(body, content_type, levels_around)))
     else:
         request.keep(body, {})
 
@@ -155,7 +161,7 @@ def _declared_length(request: Request) -> int:
     return int(length) if length.isdecimal() else 0
 
 
-def _parse(body: bytes, content_type: str | None) -> dict[str, Member]:
+def _parse(body: bytes, content_type: str | None, levels_around: int) -> dict[str, Member]:
     if not body:
         raise ProblemError(400, "the body is empty; it must be a JSON object")
     # A browser sends this type across sites only after asking, so no foreign page can file an order on loopback.
@@ -165,7 +171,7 @@ def _parse(body: bytes, content_type: str | None) -> dict[str, Member]:
     if charset is not None and charset[1].lower() != "utf-8":
         raise ProblemError(400, "the body must be UTF-8, whatever its Content-Type says")
     try:
-        return parse_members(body.decode())
+        return parse_members(body.decode(), levels_around)
     except UnicodeDecodeError:
         raise ProblemError(400, "the body is not UTF-8") from None
     except JsonSyntaxError as error:

@@ -10,7 +10,7 @@ from gateway.api.call import Call
 from gateway.api.codec import orders as codec
 from gateway.api.codec.page_tokens import make_page_token, page_token
 from gateway.api.offload import checked
-from gateway.api.submission import file_order
+from gateway.api.submission import checked_each, file_order, file_orders
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import Heartbeat
 from gateway.dispatch.watch import watch
@@ -38,12 +38,19 @@ class OrderService:
             lambda: codec.submission(request, self._policy, self._new_task_id, call.traceparent),
         )
         done = await file_order(self._store, self._policy, wanted, Actor(call.identity.name))
-        return orders_pb2.SubmitOrderResponse(
-            task_id=done.task_id,
-            status=codec.task_status_to(done.status),
-            created=done.created,
-            intent_matches=done.intent_matches,
-            differs=done.differs,
+        return codec.submitted_message(done)
+
+    async def submit_orders(
+        self, request: orders_pb2.SubmitOrdersRequest, call: Call
+    ) -> orders_pb2.SubmitOrdersResponse:
+        """File many intents by one commit."""
+        wanted = await checked_each(
+            [len(order.intent_json) for order in codec.batch(request)],
+            lambda index: codec.submission(request.orders[index], self._policy, self._new_task_id, call.traceparent),
+        )
+        done = await file_orders(self._store, wanted, Actor(call.identity.name))
+        return orders_pb2.SubmitOrdersResponse(
+            results=[codec.batch_result(index, outcome) for index, outcome in enumerate(done)]
         )
 
     async def get_order(self, request: orders_pb2.GetOrderRequest, call: Call) -> orders_pb2.GetOrderResponse:

@@ -3,7 +3,8 @@
 Why: docs/adr/0003-group-commit.md.
 
 Operations run in the event loop's own thread (`_execute`), though nothing in them asks for it: they are short, and a
-thread of their own would spend more on passing the interpreter lock to and fro than on SQLite. What waits for the disk,
+thread of their own would spend more on passing the interpreter lock to and fro than on SQLite. A group with a long one
+(`write_many`) runs in a thread all the same, so that the loop gets its turns. What waits for the disk,
 the COMMIT and a BEGIN that finds the file locked, runs in a thread, and the next group gathers meanwhile. Where callers
 come one at a time nothing gathers: then a COMMIT on a disk that has proved quick runs in the loop's thread as well.
 
@@ -92,7 +93,8 @@ class GroupWriter(GatheringWriter):
             return
         # One reading for the group: its operations become true together, with the commit.
         effects = Effects(self._clock.now())
-        self._execute(
+        execute = self._in_thread if any(job.long for job in group) else self._execute
+        execute(
             lambda: self._runner.run(group, effects),
             lambda failure: self._refuse(group, failure) if failure else self._ran(group, effects),
         )
@@ -112,7 +114,7 @@ class GroupWriter(GatheringWriter):
             self._in_thread(self._commit, lambda failure: self._committed(group, effects, failure))
 
     def _needs_no_thread(self, group: list[Job]) -> bool:
-        alone = len(group) == 1 and not self._pending
+        alone = len(group) == 1 and not group[0].long and not self._pending
         # Twice: among many callers now and then one is left over, and the others gather behind it.
         lone_caller, self._was_alone = alone and self._was_alone, alone
         return lone_caller and self._quick_in_a_row >= QUICK_COMMITS

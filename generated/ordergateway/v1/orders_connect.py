@@ -21,7 +21,7 @@ from connectrpc.protocol import ProtocolType
 from connectrpc.server import ConnectASGIApplication, ConnectWSGIApplication, DEFAULT_READ_MAX_BYTES, Endpoint, EndpointSync
 from pyqwest import Client, SyncClient
 
-from .orders_pb2 import CancelOrderRequest, CancelOrderResponse, GetOrderRequest, GetOrderResponse, ListOrdersRequest, ListOrdersResponse, SubmitOrderRequest, SubmitOrderResponse, WatchOrderRequest, WatchOrderResponse
+from .orders_pb2 import CancelOrderRequest, CancelOrderResponse, GetOrderRequest, GetOrderResponse, ListOrdersRequest, ListOrdersResponse, SubmitOrderRequest, SubmitOrderResponse, SubmitOrdersRequest, SubmitOrdersResponse, WatchOrderRequest, WatchOrderResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
@@ -51,6 +51,19 @@ class OrderService(Protocol):
 
         Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
         request again; without a task_id of your own do not, for a second task could be made.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def submit_orders(self, request: SubmitOrdersRequest, ctx: RequestContext[SubmitOrdersRequest, SubmitOrdersResponse], /) -> SubmitOrdersResponse:
+        """
+        Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
+        that is refused stops no other. When it returns, all that were accepted are on disk, by one commit: a call that
+        fails as a whole has filed all of them or none.
+
+        Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
+        your own; those that were filed answer created = false.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -114,6 +127,17 @@ class OrderServiceASGIApplication(ConnectASGIApplication[OrderService]):
                         stream_type=StreamType.UNARY,
                     ),
                     function=svc.submit_order,
+                ),
+                "/ordergateway.v1.OrderService/SubmitOrders": Endpoint.unary(
+                    method=MethodInfo(
+                        name="SubmitOrders",
+                        service_name="ordergateway.v1.OrderService",
+                        input=SubmitOrdersRequest,
+                        output=SubmitOrdersResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.submit_orders,
                 ),
                 "/ordergateway.v1.OrderService/GetOrder": Endpoint.unary(
                     method=MethodInfo(
@@ -224,6 +248,36 @@ class OrderServiceClient(ConnectClient):
                 service_name="ordergateway.v1.OrderService",
                 input=SubmitOrderRequest,
                 output=SubmitOrderResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    async def submit_orders(
+        self,
+        request: SubmitOrdersRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> SubmitOrdersResponse:
+        """
+        Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
+        that is refused stops no other. When it returns, all that were accepted are on disk, by one commit: a call that
+        fails as a whole has filed all of them or none.
+
+        Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
+        your own; those that were filed answer created = false.
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="SubmitOrders",
+                service_name="ordergateway.v1.OrderService",
+                input=SubmitOrdersRequest,
+                output=SubmitOrdersResponse,
                 idempotency_level=IdempotencyLevel.IDEMPOTENT,
                 stream_type=StreamType.UNARY,
             ),
@@ -356,6 +410,19 @@ class OrderServiceSync(Protocol):
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
+    def submit_orders(self, request: SubmitOrdersRequest, ctx: RequestContext[SubmitOrdersRequest, SubmitOrdersResponse], /) -> SubmitOrdersResponse:
+        """
+        Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
+        that is refused stops no other. When it returns, all that were accepted are on disk, by one commit: a call that
+        fails as a whole has filed all of them or none.
+
+        Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
+        your own; those that were filed answer created = false.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
     def get_order(self, request: GetOrderRequest, ctx: RequestContext[GetOrderRequest, GetOrderResponse], /) -> GetOrderResponse:
         """
         One task with its reports.
@@ -414,6 +481,17 @@ class OrderServiceWSGIApplication(ConnectWSGIApplication):
                         stream_type=StreamType.UNARY,
                     ),
                     function=service.submit_order,
+                ),
+                "/ordergateway.v1.OrderService/SubmitOrders": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="SubmitOrders",
+                        service_name="ordergateway.v1.OrderService",
+                        input=SubmitOrdersRequest,
+                        output=SubmitOrdersResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.submit_orders,
                 ),
                 "/ordergateway.v1.OrderService/GetOrder": EndpointSync.unary(
                     method=MethodInfo(
@@ -524,6 +602,36 @@ class OrderServiceClientSync(ConnectClientSync):
                 service_name="ordergateway.v1.OrderService",
                 input=SubmitOrderRequest,
                 output=SubmitOrderResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    def submit_orders(
+        self,
+        request: SubmitOrdersRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> SubmitOrdersResponse:
+        """
+        Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
+        that is refused stops no other. When it returns, all that were accepted are on disk, by one commit: a call that
+        fails as a whole has filed all of them or none.
+
+        Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
+        your own; those that were filed answer created = false.
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="SubmitOrders",
+                service_name="ordergateway.v1.OrderService",
+                input=SubmitOrdersRequest,
+                output=SubmitOrdersResponse,
                 idempotency_level=IdempotencyLevel.IDEMPOTENT,
                 stream_type=StreamType.UNARY,
             ),

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cordergateway/v1/orders.proto\x12\x0fordergateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd3\x02\n\x06Report\x12*\n\x05state\x18\x01 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x18\n\x0bpayable_yen\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x30\n\x0cpay_deadline\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\rsite_order_id\x18\x04 \x01(\tH\x01\x88\x01\x01\x12\x19\n\x0c\x65vidence_ref\x18\x05 \x01(\tH\x02\x88\x01\x01\x12\x0e\n\x06\x64\x65tail\x18\x06 \x01(\t\x12\x17\n\nerror_code\x18\x07 \x01(\x05H\x03\x88\x01\x01\x12/\n\x0breported_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0e\n\x0c_payable_yenB\x10\n\x0e_site_order_idB\x0f\n\r_evidence_refB\r\n\x0b_error_code\"\xbe\x04\n\x04Task\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x13\n\x0bintent_json\x18\x03 \x01(\t\x12\x19\n\x0c\x63\x61llback_url\x18\x04 \x01(\tH\x00\x88\x01\x01\x12+\n\x06status\x18\x05 \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatus\x12\x18\n\x0blease_owner\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x34\n\x10lease_expires_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blease_count\x18\x08 \x01(\x05\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\x0clatest_state\x18\x0b \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12(\n\x07reports\x18\x0c \x03(\x0b\x32\x17.ordergateway.v1.Report\x12\x37\n\x13submit_permitted_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tplacement\x18\x0e \x01(\x0e\x32\x1a.ordergateway.v1.Placement\x12\x0f\n\x07\x61\x63\x63ount\x18\x0f \x01(\tB\x0f\n\r_callback_urlB\x0e\n\x0c_lease_owner\"8\n\tHeartbeat\x12+\n\x07sent_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x85\x01\n\x12SubmitOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x13\n\x0bintent_json\x18\x03 \x01(\t\x12\x19\n\x0c\x63\x61llback_url\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x0f\n\x07\x61\x63\x63ount\x18\x05 \x01(\tB\x0f\n\r_callback_url\"\x8d\x01\n\x13SubmitOrderResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12+\n\x06status\x18\x02 \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatus\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\x12\x16\n\x0eintent_matches\x18\x04 \x01(\x08\x12\x0f\n\x07\x64iffers\x18\x05 \x03(\t\"\"\n\x0fGetOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"7\n\x10GetOrderResponse\x12#\n\x04task\x18\x01 \x01(\x0b\x32\x15.ordergateway.v1.Task\"\x86\x01\n\x11ListOrdersRequest\x12+\n\x06status\x18\x01 \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatus\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x05 \x01(\t\"S\n\x12ListOrdersResponse\x12$\n\x05tasks\x18\x01 \x03(\x0b\x32\x15.ordergateway.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x11WatchOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"u\n\x12WatchOrderResponse\x12%\n\x04task\x18\x01 \x01(\x0b\x32\x15.ordergateway.v1.TaskH\x00\x12/\n\theartbeat\x18\x02 \x01(\x0b\x32\x1a.ordergateway.v1.HeartbeatH\x00\x42\x07\n\x05\x65vent\"5\n\x12\x43\x61ncelOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\":\n\x13\x43\x61ncelOrderResponse\x12#\n\x04task\x18\x01 \x01(\x0b\x32\x15.ordergateway.v1.Task*\xd9\x01\n\nTaskStatus\x12\x1b\n\x17TASK_STATUS_UNSPECIFIED\x10\x00\x12\x16\n\x12TASK_STATUS_QUEUED\x10\x01\x12\x16\n\x12TASK_STATUS_LEASED\x10\x02\x12\x17\n\x13TASK_STATUS_RUNNING\x10\x03\x12\x19\n\x15TASK_STATUS_SUCCEEDED\x10\x04\x12\x16\n\x12TASK_STATUS_FAILED\x10\x05\x12\x1b\n\x17TASK_STATUS_NEEDS_HUMAN\x10\x06\x12\x15\n\x11TASK_STATUS_STALE\x10\x07*\xfb\x01\n\nOrderState\x12\x1b\n\x17ORDER_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13ORDER_STATE_CREATED\x10\x01\x12\x17\n\x13ORDER_STATE_IN_CART\x10\x02\x12\x17\n\x13ORDER_STATE_ORDERED\x10\x03\x12 \n\x1cORDER_STATE_AWAITING_PAYMENT\x10\x04\x12\x14\n\x10ORDER_STATE_PAID\x10\x05\x12\x17\n\x13ORDER_STATE_SHIPPED\x10\x06\x12\x19\n\x15ORDER_STATE_DELIVERED\x10\x07\x12\x19\n\x15ORDER_STATE_CANCELLED\x10\x08*o\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x18\n\x14PLACEMENT_IMPOSSIBLE\x10\x01\x12\x16\n\x12PLACEMENT_POSSIBLE\x10\x02\x12\x15\n\x11PLACEMENT_CERTAIN\x10\x03\x32\xd7\x03\n\x0cOrderService\x12]\n\x0bSubmitOrder\x12#.ordergateway.v1.SubmitOrderRequest\x1a$.ordergateway.v1.SubmitOrderResponse\"\x03\x90\x02\x02\x12T\n\x08GetOrder\x12 .ordergateway.v1.GetOrderRequest\x1a!.ordergateway.v1.GetOrderResponse\"\x03\x90\x02\x01\x12Z\n\nListOrders\x12\".ordergateway.v1.ListOrdersRequest\x1a#.ordergateway.v1.ListOrdersResponse\"\x03\x90\x02\x01\x12W\n\nWatchOrder\x12\".ordergateway.v1.WatchOrderRequest\x1a#.ordergateway.v1.WatchOrderResponse0\x01\x12]\n\x0b\x43\x61ncelOrder\x12#.ordergateway.v1.CancelOrderRequest\x1a$.ordergateway.v1.CancelOrderResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cordergateway/v1/orders.proto\x12\x0fordergateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd3\x02\n\x06Report\x12*\n\x05state\x18\x01 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x18\n\x0bpayable_yen\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x30\n\x0cpay_deadline\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\rsite_order_id\x18\x04 \x01(\tH\x01\x88\x01\x01\x12\x19\n\x0c\x65vidence_ref\x18\x05 \x01(\tH\x02\x88\x01\x01\x12\x0e\n\x06\x64\x65tail\x18\x06 \x01(\t\x12\x17\n\nerror_code\x18\x07 \x01(\x05H\x03\x88\x01\x01\x12/\n\x0breported_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0e\n\x0c_payable_yenB\x10\n\x0e_site_order_idB\x0f\n\r_evidence_refB\r\n\x0b_error_code\"\xbe\x04\n\x04Task\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x13\n\x0bintent_json\x18\x03 \x01(\t\x12\x19\n\x0c\x63\x61llback_url\x18\x04 \x01(\tH\x00\x88\x01\x01\x12+\n\x06status\x18\x05 \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatus\x12\x18\n\x0blease_owner\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x34\n\x10lease_expires_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blease_count\x18\x08 \x01(\x05\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\x0clatest_state\x18\x0b \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12(\n\x07reports\x18\x0c \x03(\x0b\x32\x17.ordergateway.v1.Report\x12\x37\n\x13submit_permitted_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tplacement\x18\x0e \x01(\x0e\x32\x1a.ordergateway.v1.Placement\x12\x0f\n\x07\x61\x63\x63ount\x18\x0f \x01(\tB\x0f\n\r_callback_urlB\x0e\n\x0c_lease_owner\"8\n\tHeartbeat\x12+\n\x07sent_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x85\x01\n\x12SubmitOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x13\n\x0bintent_json\x18\x03 \x01(\t\x12\x19\n\x0c\x63\x61llback_url\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x0f\n\x07\x61\x63\x63ount\x18\x05 \x01(\tB\x0f\n\r_callback_url\"\x8d\x01\n\x13SubmitOrderResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12+\n\x06status\x18\x02 \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatus\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\x12\x16\n\x0eintent_matches\x18\x04 \x01(\x08\x12\x0f\n\x07\x64iffers\x18\x05 \x03(\t\"J\n\x13SubmitOrdersRequest\x12\x33\n\x06orders\x18\x01 \x03(\x0b\x32#.ordergateway.v1.SubmitOrderRequest\"L\n\x14SubmitOrdersResponse\x12\x34\n\x07results\x18\x01 \x03(\x0b\x32#.ordergateway.v1.SubmitOrdersResult\"\x91\x01\n\x12SubmitOrdersResult\x12\x39\n\tsubmitted\x18\x01 \x01(\x0b\x32$.ordergateway.v1.SubmitOrderResponseH\x00\x12\x35\n\x07refusal\x18\x02 \x01(\x0b\x32\".ordergateway.v1.SubmissionRefusalH\x00\x42\t\n\x07outcome\"F\n\x11SubmissionRefusal\x12\r\n\x05index\x18\x01 \x01(\x05\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\"\"\n\x0fGetOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"7\n\x10GetOrderResponse\x12#\n\x04task\x18\x01 \x01(\x0b\x32\x15.ordergateway.v1.Task\"\x86\x01\n\x11ListOrdersRequest\x12+\n\x06status\x18\x01 \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatus\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x05 \x01(\t\"S\n\x12ListOrdersResponse\x12$\n\x05tasks\x18\x01 \x03(\x0b\x32\x15.ordergateway.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x11WatchOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"u\n\x12WatchOrderResponse\x12%\n\x04task\x18\x01 \x01(\x0b\x32\x15.ordergateway.v1.TaskH\x00\x12/\n\theartbeat\x18\x02 \x01(\x0b\x32\x1a.ordergateway.v1.HeartbeatH\x00\x42\x07\n\x05\x65vent\"5\n\x12\x43\x61ncelOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\":\n\x13\x43\x61ncelOrderResponse\x12#\n\x04task\x18\x01 \x01(\x0b\x32\x15.ordergateway.v1.Task*\xd9\x01\n\nTaskStatus\x12\x1b\n\x17TASK_STATUS_UNSPECIFIED\x10\x00\x12\x16\n\x12TASK_STATUS_QUEUED\x10\x01\x12\x16\n\x12TASK_STATUS_LEASED\x10\x02\x12\x17\n\x13TASK_STATUS_RUNNING\x10\x03\x12\x19\n\x15TASK_STATUS_SUCCEEDED\x10\x04\x12\x16\n\x12TASK_STATUS_FAILED\x10\x05\x12\x1b\n\x17TASK_STATUS_NEEDS_HUMAN\x10\x06\x12\x15\n\x11TASK_STATUS_STALE\x10\x07*\xfb\x01\n\nOrderState\x12\x1b\n\x17ORDER_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13ORDER_STATE_CREATED\x10\x01\x12\x17\n\x13ORDER_STATE_IN_CART\x10\x02\x12\x17\n\x13ORDER_STATE_ORDERED\x10\x03\x12 \n\x1cORDER_STATE_AWAITING_PAYMENT\x10\x04\x12\x14\n\x10ORDER_STATE_PAID\x10\x05\x12\x17\n\x13ORDER_STATE_SHIPPED\x10\x06\x12\x19\n\x15ORDER_STATE_DELIVERED\x10\x07\x12\x19\n\x15ORDER_STATE_CANCELLED\x10\x08*o\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x18\n\x14PLACEMENT_IMPOSSIBLE\x10\x01\x12\x16\n\x12PLACEMENT_POSSIBLE\x10\x02\x12\x15\n\x11PLACEMENT_CERTAIN\x10\x03\x32\xb9\x04\n\x0cOrderService\x12]\n\x0bSubmitOrder\x12#.ordergateway.v1.SubmitOrderRequest\x1a$.ordergateway.v1.SubmitOrderResponse\"\x03\x90\x02\x02\x12`\n\x0cSubmitOrders\x12$.ordergateway.v1.SubmitOrdersRequest\x1a%.ordergateway.v1.SubmitOrdersResponse\"\x03\x90\x02\x02\x12T\n\x08GetOrder\x12 .ordergateway.v1.GetOrderRequest\x1a!.ordergateway.v1.GetOrderResponse\"\x03\x90\x02\x01\x12Z\n\nListOrders\x12\".ordergateway.v1.ListOrdersRequest\x1a#.ordergateway.v1.ListOrdersResponse\"\x03\x90\x02\x01\x12W\n\nWatchOrder\x12\".ordergateway.v1.WatchOrderRequest\x1a#.ordergateway.v1.WatchOrderResponse0\x01\x12]\n\x0b\x43\x61ncelOrder\x12#.ordergateway.v1.CancelOrderRequest\x1a$.ordergateway.v1.CancelOrderResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,18 +34,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ORDERSERVICE'].methods_by_name['SubmitOrder']._loaded_options = None
   _globals['_ORDERSERVICE'].methods_by_name['SubmitOrder']._serialized_options = b'\220\002\002'
+  _globals['_ORDERSERVICE'].methods_by_name['SubmitOrders']._loaded_options = None
+  _globals['_ORDERSERVICE'].methods_by_name['SubmitOrders']._serialized_options = b'\220\002\002'
   _globals['_ORDERSERVICE'].methods_by_name['GetOrder']._loaded_options = None
   _globals['_ORDERSERVICE'].methods_by_name['GetOrder']._serialized_options = b'\220\002\001'
   _globals['_ORDERSERVICE'].methods_by_name['ListOrders']._loaded_options = None
   _globals['_ORDERSERVICE'].methods_by_name['ListOrders']._serialized_options = b'\220\002\001'
   _globals['_ORDERSERVICE'].methods_by_name['CancelOrder']._loaded_options = None
   _globals['_ORDERSERVICE'].methods_by_name['CancelOrder']._serialized_options = b'\220\002\002'
-  _globals['_TASKSTATUS']._serialized_start=1927
-  _globals['_TASKSTATUS']._serialized_end=2144
-  _globals['_ORDERSTATE']._serialized_start=2147
-  _globals['_ORDERSTATE']._serialized_end=2398
-  _globals['_PLACEMENT']._serialized_start=2400
-  _globals['_PLACEMENT']._serialized_end=2511
+  _globals['_TASKSTATUS']._serialized_start=2301
+  _globals['_TASKSTATUS']._serialized_end=2518
+  _globals['_ORDERSTATE']._serialized_start=2521
+  _globals['_ORDERSTATE']._serialized_end=2772
+  _globals['_PLACEMENT']._serialized_start=2774
+  _globals['_PLACEMENT']._serialized_end=2885
   _globals['_REPORT']._serialized_start=83
   _globals['_REPORT']._serialized_end=422
   _globals['_TASK']._serialized_start=425
@@ -56,22 +58,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBMITORDERREQUEST']._serialized_end=1193
   _globals['_SUBMITORDERRESPONSE']._serialized_start=1196
   _globals['_SUBMITORDERRESPONSE']._serialized_end=1337
-  _globals['_GETORDERREQUEST']._serialized_start=1339
-  _globals['_GETORDERREQUEST']._serialized_end=1373
-  _globals['_GETORDERRESPONSE']._serialized_start=1375
-  _globals['_GETORDERRESPONSE']._serialized_end=1430
-  _globals['_LISTORDERSREQUEST']._serialized_start=1433
-  _globals['_LISTORDERSREQUEST']._serialized_end=1567
-  _globals['_LISTORDERSRESPONSE']._serialized_start=1569
-  _globals['_LISTORDERSRESPONSE']._serialized_end=1652
-  _globals['_WATCHORDERREQUEST']._serialized_start=1654
-  _globals['_WATCHORDERREQUEST']._serialized_end=1690
-  _globals['_WATCHORDERRESPONSE']._serialized_start=1692
-  _globals['_WATCHORDERRESPONSE']._serialized_end=1809
-  _globals['_CANCELORDERREQUEST']._serialized_start=1811
-  _globals['_CANCELORDERREQUEST']._serialized_end=1864
-  _globals['_CANCELORDERRESPONSE']._serialized_start=1866
-  _globals['_CANCELORDERRESPONSE']._serialized_end=1924
-  _globals['_ORDERSERVICE']._serialized_start=2514
-  _globals['_ORDERSERVICE']._serialized_end=2985
+  _globals['_SUBMITORDERSREQUEST']._serialized_start=1339
+  _globals['_SUBMITORDERSREQUEST']._serialized_end=1413
+  _globals['_SUBMITORDERSRESPONSE']._serialized_start=1415
+  _globals['_SUBMITORDERSRESPONSE']._serialized_end=1491
+  _globals['_SUBMITORDERSRESULT']._serialized_start=1494
+  _globals['_SUBMITORDERSRESULT']._serialized_end=1639
+  _globals['_SUBMISSIONREFUSAL']._serialized_start=1641
+  _globals['_SUBMISSIONREFUSAL']._serialized_end=1711
+  _globals['_GETORDERREQUEST']._serialized_start=1713
+  _globals['_GETORDERREQUEST']._serialized_end=1747
+  _globals['_GETORDERRESPONSE']._serialized_start=1749
+  _globals['_GETORDERRESPONSE']._serialized_end=1804
+  _globals['_LISTORDERSREQUEST']._serialized_start=1807
+  _globals['_LISTORDERSREQUEST']._serialized_end=1941
+  _globals['_LISTORDERSRESPONSE']._serialized_start=1943
+  _globals['_LISTORDERSRESPONSE']._serialized_end=2026
+  _globals['_WATCHORDERREQUEST']._serialized_start=2028
+  _globals['_WATCHORDERREQUEST']._serialized_end=2064
+  _globals['_WATCHORDERRESPONSE']._serialized_start=2066
+  _globals['_WATCHORDERRESPONSE']._serialized_end=2183
+  _globals['_CANCELORDERREQUEST']._serialized_start=2185
+  _globals['_CANCELORDERREQUEST']._serialized_end=2238
+  _globals['_CANCELORDERRESPONSE']._serialized_start=2240
+  _globals['_CANCELORDERRESPONSE']._serialized_end=2298
+  _globals['_ORDERSERVICE']._serialized_start=2888
+  _globals['_ORDERSERVICE']._serialized_end=3457
 # @@protoc_insertion_point(module_scope)

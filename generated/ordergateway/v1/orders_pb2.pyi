@@ -441,6 +441,118 @@ class SubmitOrderResponse(_message.Message):
 Global___SubmitOrderResponse: _TypeAlias = SubmitOrderResponse  # noqa: Y015
 
 @_typing.final
+class SubmitOrdersRequest(_message.Message):
+    """What to buy, many times."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORDERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def orders(self) -> _containers.RepeatedCompositeFieldContainer[Global___SubmitOrderRequest]:
+        """The orders, 1 to 500, each as SubmitOrder takes it. A task_id that stands twice is filed once; the second one is told
+        as submitted again. Required.
+        """
+
+    def __init__(
+        self,
+        *,
+        orders: _abc.Iterable[Global___SubmitOrderRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["orders", b"orders"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubmitOrdersRequest: _TypeAlias = SubmitOrdersRequest  # noqa: Y015
+
+@_typing.final
+class SubmitOrdersResponse(_message.Message):
+    """What became of each order."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___SubmitOrdersResult]:
+        """As many results as there were orders, in their order."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___SubmitOrdersResult] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubmitOrdersResponse: _TypeAlias = SubmitOrdersResponse  # noqa: Y015
+
+@_typing.final
+class SubmitOrdersResult(_message.Message):
+    """What became of one order of a batch."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBMITTED_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def submitted(self) -> Global___SubmitOrderResponse:
+        """The task that now exists."""
+
+    @_builtins.property
+    def refusal(self) -> Global___SubmissionRefusal:
+        """Why this order was not filed. The others are not concerned."""
+
+    def __init__(
+        self,
+        *,
+        submitted: Global___SubmitOrderResponse | None = ...,
+        refusal: Global___SubmissionRefusal | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "refusal", b"refusal", "submitted", b"submitted"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "refusal", b"refusal", "submitted", b"submitted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["submitted", "refusal"]  # noqa: Y015
+    _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
+
+Global___SubmitOrdersResult: _TypeAlias = SubmitOrdersResult  # noqa: Y015
+
+@_typing.final
+class SubmissionRefusal(_message.Message):
+    """Why one order of a batch was refused: a field of it is missing, malformed or beyond its limit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INDEX_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    index: _builtins.int
+    """Place of the order in the request, from 0."""
+    field: _builtins.str
+    """Path of the field in the request, for example `orders[17].intent_json`."""
+    description: _builtins.str
+    """What is wrong and which limit holds, one English sentence."""
+    def __init__(
+        self,
+        *,
+        index: _builtins.int = ...,
+        field: _builtins.str = ...,
+        description: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "field", b"field", "index", b"index"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubmissionRefusal: _TypeAlias = SubmissionRefusal  # noqa: Y015
+
+@_typing.final
 class GetOrderRequest(_message.Message):
     """Which task."""
 

@@ -43,6 +43,11 @@ class OrderServiceStub:
                 request_serializer=ordergateway_dot_v1_dot_orders__pb2.SubmitOrderRequest.SerializeToString,
                 response_deserializer=ordergateway_dot_v1_dot_orders__pb2.SubmitOrderResponse.FromString,
                 _registered_method=True)
+        self.SubmitOrders = channel.unary_unary(
+                '/ordergateway.v1.OrderService/SubmitOrders',
+                request_serializer=ordergateway_dot_v1_dot_orders__pb2.SubmitOrdersRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_orders__pb2.SubmitOrdersResponse.FromString,
+                _registered_method=True)
         self.GetOrder = channel.unary_unary(
                 '/ordergateway.v1.OrderService/GetOrder',
                 request_serializer=ordergateway_dot_v1_dot_orders__pb2.GetOrderRequest.SerializeToString,
@@ -78,6 +83,20 @@ class OrderServiceServicer:
 
         Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
         request again; without a task_id of your own do not, for a second task could be made.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SubmitOrders(self, request, context):
+        """Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
+        that is refused stops no other. When it returns, all that were accepted are on disk, by one commit: a call that
+        fails as a whole has filed all of them or none.
+
+        Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
+        your own; those that were filed answer created = false.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -131,6 +150,11 @@ def add_OrderServiceServicer_to_server(servicer, server):
                     request_deserializer=ordergateway_dot_v1_dot_orders__pb2.SubmitOrderRequest.FromString,
                     response_serializer=ordergateway_dot_v1_dot_orders__pb2.SubmitOrderResponse.SerializeToString,
             ),
+            'SubmitOrders': grpc.unary_unary_rpc_method_handler(
+                    servicer.SubmitOrders,
+                    request_deserializer=ordergateway_dot_v1_dot_orders__pb2.SubmitOrdersRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_orders__pb2.SubmitOrdersResponse.SerializeToString,
+            ),
             'GetOrder': grpc.unary_unary_rpc_method_handler(
                     servicer.GetOrder,
                     request_deserializer=ordergateway_dot_v1_dot_orders__pb2.GetOrderRequest.FromString,
@@ -183,6 +207,33 @@ class OrderService:
             '/ordergateway.v1.OrderService/SubmitOrder',
             ordergateway_dot_v1_dot_orders__pb2.SubmitOrderRequest.SerializeToString,
             ordergateway_dot_v1_dot_orders__pb2.SubmitOrderResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SubmitOrders(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OrderService/SubmitOrders',
+            ordergateway_dot_v1_dot_orders__pb2.SubmitOrdersRequest.SerializeToString,
+            ordergateway_dot_v1_dot_orders__pb2.SubmitOrdersResponse.FromString,
             options,
             channel_credentials,
             insecure,

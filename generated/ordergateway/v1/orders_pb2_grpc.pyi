@@ -59,6 +59,16 @@ class OrderServiceStub:
     Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
     request again; without a task_id of your own do not, for a second task could be made.
     """
+    SubmitOrders: _grpc.UnaryUnaryMultiCallable[_orders_pb2.SubmitOrdersRequest, _orders_pb2.SubmitOrdersResponse]
+    """Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
+    that is refused stops no other. When it returns, all that were accepted are on disk, by one commit: a call that
+    fails as a whole has filed all of them or none.
+
+    Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
+    may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+    on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
+    your own; those that were filed answer created = false.
+    """
     GetOrder: _grpc.UnaryUnaryMultiCallable[_orders_pb2.GetOrderRequest, _orders_pb2.GetOrderResponse]
     """One task with its reports.
 
@@ -99,6 +109,16 @@ class OrderServiceAsyncStub(OrderServiceStub):
 
     Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
     request again; without a task_id of your own do not, for a second task could be made.
+    """
+    SubmitOrders: _aio.UnaryUnaryMultiCallable[_orders_pb2.SubmitOrdersRequest, _orders_pb2.SubmitOrdersResponse]  # type: ignore[assignment]
+    """Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
+    that is refused stops no other. When it returns, all that were accepted are on disk, by one commit: a call that
+    fails as a whole has filed all of them or none.
+
+    Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
+    may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+    on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
+    your own; those that were filed answer created = false.
     """
     GetOrder: _aio.UnaryUnaryMultiCallable[_orders_pb2.GetOrderRequest, _orders_pb2.GetOrderResponse]  # type: ignore[assignment]
     """One task with its reports.
@@ -143,6 +163,22 @@ class OrderServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
         request again; without a task_id of your own do not, for a second task could be made.
+        """
+
+    @_abc_1.abstractmethod
+    def SubmitOrders(
+        self,
+        request: _orders_pb2.SubmitOrdersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_orders_pb2.SubmitOrdersResponse, _abc.Awaitable[_orders_pb2.SubmitOrdersResponse]]:
+        """Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
+        that is refused stops no other. When it returns, all that were accepted are on disk, by one commit: a call that
+        fails as a whole has filed all of them or none.
+
+        Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
+        your own; those that were filed answer created = false.
         """
 
     @_abc_1.abstractmethod

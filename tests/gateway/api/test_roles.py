@@ -18,6 +18,7 @@ ROLES = {"U": Role.UPSTREAM, "W": Role.WORKER, "O": Role.OPERATOR}
 
 MAY = """
 OrderService/SubmitOrder U
+OrderService/SubmitOrders U
 OrderService/GetOrder U O
 OrderService/ListOrders U O
 OrderService/WatchOrder U O

@@ -22,6 +22,11 @@ class BookStore:
     ) -> T:
         return self.book.run(operation, *args, **kwargs)
 
+    async def write_many(
+        self, operation: Callable[Concatenate[Transaction, Instant, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return self.book.run(operation, *args, **kwargs)
+
     def add_pre_commit_hook(self, topic: str, prepare: PrepareHook) -> None:
         raise AssertionError(f"no sweep follows {topic}")
 

@@ -80,3 +80,6 @@ class SimPostgresStore(PostgresStore):
             raise
         self._watch.told(deed, is_done=True)
         return result
+
+    async def write_many(self, operation: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return await self.write(operation, *args, **kwargs)
