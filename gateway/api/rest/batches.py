@@ -10,6 +10,7 @@ from gateway.api.offload import checked, off_the_loop
 from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import problem_of, success
+from gateway.api.rest.orders import submission
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
 from gateway.api.submission import checked_each, file_orders
 from gateway.domain import fields
@@ -51,15 +52,7 @@ def batch_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
             members = elements[index]
             if members is None:
                 raise invalid("", "must be an object")
-            told = _told(members)
-            return Submission(
-                task_id=new_task_id() if told.task_id is None else fields.new_key("task_id", told.task_id),
-                site=fields.site("site", told.site, policy.sites),
-                intent_json=fields.json_size("intent", members["intent"].text, max_bytes=policy.max_intent_bytes),
-                callback_url=fields.callback_url("callback_url", told.callback_url),
-                traceparent=call.traceparent,
-                account=fields.account("account", told.account or ""),
-            )
+            return submission(_submit(members), members["intent"].text, policy, new_task_id, call.traceparent)
 
         sizes = [len(each["intent"].text) if each and "intent" in each else 0 for each in elements]
         done = await file_orders(store, await checked_each(sizes, check), Actor(call.identity.name))
@@ -69,7 +62,7 @@ def batch_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
     return router
 
 
-def _told(members: dict[str, Member]) -> models.Submit:
+def _submit(members: dict[str, Member]) -> models.Submit:
     value: dict[str, Any] = {name: member.value for name, member in members.items()}
     try:
         return models.Submit.model_validate(value)

@@ -23,6 +23,20 @@ from gateway.task_document import task_document
 _SERVICE = "ordergateway.v1.OrderService"
 
 
+def submission(
+    body: models.Submit, intent: str, policy: Policy, new_task_id: Callable[[], str], traceparent: str
+) -> Submission:
+    """Check a request to file a task, whose intent has been parsed; see `codec.orders.submission`."""
+    return Submission(
+        task_id=new_task_id() if body.task_id is None else fields.new_key("task_id", body.task_id),
+        site=fields.site("site", body.site, policy.sites),
+        intent_json=fields.json_size("intent", intent, max_bytes=policy.max_intent_bytes),
+        callback_url=fields.callback_url("callback_url", body.callback_url),
+        traceparent=traceparent,
+        account=fields.account("account", body.account or ""),
+    )
+
+
 def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -> APIRouter:
     """Make the routes."""
     router = APIRouter(prefix="/api/orders", route_class=FacadeRoute, tags=["orders"])
@@ -39,14 +53,7 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
         When it answers, the task is on disk. After a lost answer send the same request again, if it had a task_id.
         """
         call = call_of(request)
-        wanted = Submission(
-            task_id=new_task_id() if body.task_id is None else fields.new_key("task_id", body.task_id),
-            site=fields.site("site", body.site, policy.sites),
-            intent_json=fields.json_size("intent", text_of(request, "intent"), max_bytes=policy.max_intent_bytes),
-            callback_url=fields.callback_url("callback_url", body.callback_url),
-            traceparent=call.traceparent,
-            account=fields.account("account", body.account or ""),
-        )
+        wanted = submission(body, text_of(request, "intent"), policy, new_task_id, call.traceparent)
         done = await file_order(store, policy, wanted, Actor(call.identity.name))
         return success(convert.submitted_json(done))
 
