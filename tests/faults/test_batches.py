@@ -13,7 +13,7 @@ from tests.faults.program import Program
 from tests.faults.promises import rows
 
 CALLS, ORDERS = 20, 500
-AGAIN = {"timeout": 60, "wait_for_ready": True}
+AGAIN = {"timeout": 120, "wait_for_ready": True}
 
 
 def request(call: int, orders: int) -> orders_pb2.SubmitOrdersRequest:
@@ -25,7 +25,7 @@ def request(call: int, orders: int) -> orders_pb2.SubmitOrdersRequest:
     )
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "calls", [pytest.param(4, id="a few"), pytest.param(CALLS, id="ten thousand", marks=pytest.mark.extended)]
 )
@@ -51,7 +51,7 @@ async def test_a_gateway_killed_about_a_commit_files_each_order_of_a_batch_once(
                 await submit(request(call, 1), **AGAIN)
                 await gateway.armed("after-commit" if call % 2 == 0 else "before-commit")
                 with pytest.raises(grpc.aio.AioRpcError) as lost:
-                    await submit(wanted, timeout=60)
+                    await submit(wanted, timeout=120)
                 assert lost.value.code() is grpc.StatusCode.UNAVAILABLE
                 assert await gateway.wait() == -signal.SIGKILL
                 await gateway.end()
