@@ -94,6 +94,9 @@ def look(**fields: Any) -> dict[str, Any]:
 
 GOOD: dict[str, Message] = {
     "SubmitOrder": orders_pb2.SubmitOrderRequest(task_id="po-9", site="rakuten", intent_json="{}"),
+    "SubmitOrders": orders_pb2.SubmitOrdersRequest(
+        orders=[orders_pb2.SubmitOrderRequest(task_id="po-9", site="rakuten", intent_json="{}")]
+    ),
     "GetOrder": orders_pb2.GetOrderRequest(task_id="po-1"),
     "ListOrders": orders_pb2.ListOrdersRequest(),
     "WatchOrder": orders_pb2.WatchOrderRequest(task_id="po-1"),
@@ -141,6 +144,12 @@ CASES: dict[str, list[Case]] = {
             )
         ),
         Case({"callback_url": "https://host/" + "a" * 2_000}, "callback_url", "longer than 2000 characters"),
+    ],
+    "SubmitOrders": [
+        Case({"orders": []}, "orders", "must hold 1 to 500 of them in one request"),
+        Case(
+            {"orders": [orders_pb2.SubmitOrderRequest()] * 501}, "orders", "must hold 1 to 500 of them in one request"
+        ),
     ],
     "GetOrder": keys("task_id"),
     "WatchOrder": keys("task_id"),
@@ -309,13 +318,22 @@ async def test_each_violation_names_its_field_and_limit_and_stores_nothing(
         assert refusal.detail.code == 422
 
 
+def first_text(message: Message, data: bytes) -> bytes:
+    """A message whose first field of text, or that of its first entry, holds these bytes."""
+    for field in message.DESCRIPTOR.fields:
+        if field.type == field.TYPE_STRING:
+            return bytes([field.number << 3 | 2, len(data)]) + data
+    (field,) = message.DESCRIPTOR.fields
+    entry = first_text(getattr(message, field.name)[0], data)
+    return bytes([field.number << 3 | 2, len(entry)]) + entry
+
+
 @pytest.mark.parametrize(("service", "method"), METHODS)
 async def test_bytes_that_are_no_message_and_text_that_is_no_utf_8_are_refused(
     target: Target, service: str, method: str
 ) -> None:
-    first_text = next(field for field in GOOD[method].DESCRIPTOR.fields if field.type == field.TYPE_STRING)
-    no_utf_8 = bytes([first_text.number << 3 | 2, 2, 0xC3, 0x28])
-    surrogate = bytes([first_text.number << 3 | 2, 3, 0xED, 0xA0, 0x80])
+    no_utf_8 = first_text(GOOD[method], b"\xc3\x28")
+    surrogate = first_text(GOOD[method], b"\xed\xa0\x80")
     for data in (b"\xff\xff\xff", b"\x0a\xff", no_utf_8, surrogate):
         refusal = await target.refused(service, method, data)
         assert (refusal.status, list(refusal.fields)) == ("INVALID_ARGUMENT", ["request"])
