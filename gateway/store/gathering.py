@@ -78,6 +78,7 @@ class GatheringWriter(ABC):
         self._pre_commit_hooks: dict[str, PrepareHook] = {}
         self._busy = False
         self._stopped = False
+        self._told = ""
         self._drained = asyncio.Event()
         self._drained.set()
 
@@ -138,6 +139,7 @@ class GatheringWriter(ABC):
 
     def _tell(self, effects: Effects) -> None:
         """Tell those who wait. A fault of theirs must not stop the writer; a poll stands behind them."""
+        self._told = ""
         try:
             for callback in effects.afterwards:
                 callback()
@@ -147,7 +149,10 @@ class GatheringWriter(ABC):
             _log.exception("those who wait for a change could not be told")
 
     def _fail(self, group: Iterable[Job], error: StoreUnavailableError) -> None:
-        _log.error("store cannot write: %s", error)
+        """Answer a group with what went wrong, which is logged once until a group is committed again."""
+        if str(error) != self._told:
+            _log.error("store cannot write: %s", error)
+        self._told = str(error)
         group = list(group)
         for job in group:
             job.error = error

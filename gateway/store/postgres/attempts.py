@@ -86,6 +86,7 @@ class Attempts:
         self._prepare = prepare
         self._session: Session | None = None
         self._away_since: float | None = None
+        self._told = ""
 
     def run(self) -> Outcome:
         """Run the next group to its end."""
@@ -102,7 +103,7 @@ class Attempts:
             return Outcome(current.group or self._take(), error=unavailable(error, "take writes"))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not leave everybody waiting
             return Outcome(current.group or self._take(), fatal=error)
-        self._away_since = None
+        self._away_since, self._told = None, ""
         return Outcome(current.group or [], current.effects, commit_seconds=current.commit_seconds)
 
     def close(self) -> None:
@@ -118,7 +119,7 @@ class Attempts:
         except psycopg.Error as error:
             fate = fate_of(error)
             if fate is Fate.RECONNECT:
-                _log.warning("the database's connection is made anew: %s", " ".join(str(error).split()))
+                self._tell(" ".join(str(error).split()))
                 self._drop()
                 if current.committing is not None and self._was_committed(current.committing):
                     self._continuity.acknowledged = current.committing
@@ -200,6 +201,12 @@ class Attempts:
             self._session.settle()
         except psycopg.Error:
             self._drop()
+
+    def _tell(self, words: str) -> None:
+        """Log why the connection is made anew; not at each try until it succeeds."""
+        if words != self._told:
+            _log.warning("the database's connection is made anew: %s", words)
+        self._told = words
 
     def _drop(self) -> None:
         if self._session is not None:

@@ -40,12 +40,19 @@ _AGAIN: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 _UNAVAILABLE_CLASSES: Final = frozenset({"53", "58"})  # no disk, memory or connection left; I/O errors
 _UNAVAILABLE: Final = frozenset({"55P03", "57014"})  # lock or statement timeout
 _DAMAGED: Final = frozenset({"XX001", "XX002"})
+_ENDS_THE_SESSION: Final = frozenset({"FATAL", "PANIC"})
 
 
 def fate_of(error: BaseException) -> Fate:
-    """Return what follows an error. Whatever is not the database's own trouble belongs to the operation."""
+    """Return what follows an error. Whatever is not the database's own trouble belongs to the operation.
+
+    What ends the session is judged by that alone: as the answer to a COMMIT it leaves open what became of it. A server
+    that finds no room for its next file of the log may have flushed the commit with the one before.
+    """
     if not isinstance(error, psycopg.Error):
         return Fate.OF_THE_OPERATION
+    if error.diag.severity_nonlocalized in _ENDS_THE_SESSION:
+        return Fate.RECONNECT
     code = error.sqlstate
     if code is None:
         return Fate.RECONNECT if isinstance(error, psycopg.OperationalError) else Fate.OF_THE_OPERATION

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -98,6 +99,30 @@ async def test_a_commit_without_an_answer_is_asked_for_and_told_as_it_was(
     assert sorted(reasons(url)) == ["before", *outcomes]
     assert one.published == [{"before"}, set(outcomes)]
     assert one.fatal == []
+
+
+class Panic(psycopg.errors.DiskFull):
+    """What a server says that finds no room for its log, and crashes."""
+
+    diag = SimpleNamespace(severity_nonlocalized="PANIC")  # type: ignore[assignment]
+
+
+async def test_a_commit_in_which_the_server_crashed_is_asked_for(one: Gateway, url: str) -> None:
+    await one.store.write(write_down, "a")
+    commit = one.log.commit
+
+    def crash() -> None:
+        raise Panic("no room for the log, on purpose")
+
+    fault = once(crash)
+
+    def crashed(session: Session) -> None:
+        commit(session)
+        fault()
+
+    one.log.commit = crashed  # type: ignore[method-assign]
+    await one.store.write(write_down, "b")
+    assert reasons(url) == ["a", "b"]
 
 
 async def test_a_commit_broken_off_while_it_waited_for_its_standby_is_asked_for(one: Gateway, url: str) -> None:
@@ -223,6 +248,7 @@ async def test_a_deadlock_lets_the_group_run_again(one: Gateway, url: str) -> No
         (psycopg.errors.LockNotAvailable, Fate.UNAVAILABLE),
         (psycopg.errors.QueryCanceled, Fate.UNAVAILABLE),
         (psycopg.errors.DataCorrupted, Fate.UNAVAILABLE),
+        (Panic, Fate.RECONNECT),
         (psycopg.errors.AdminShutdown, Fate.RECONNECT),
         (psycopg.errors.CrashShutdown, Fate.RECONNECT),
         (psycopg.errors.CannotConnectNow, Fate.RECONNECT),
