@@ -158,6 +158,15 @@ def test_dashboard_and_rules_name_figures_that_exist(file: str) -> None:
     assert named <= known, named - known
 
 
+def test_what_is_wrong_is_told_once_however_many_gateways_show_it() -> None:
+    """Each figure of the gateway is brought together over the gateways before it is judged."""
+    rules = re.findall(r"^ +expr: (.*ordergateway_.*)$", (DEPLOY / "prometheus-rules.yml").read_text(), re.MULTILINE)
+    over_all = r"(?:absent|(?:max|sum) (?:without \(instance\)|by \([a-z_, ]*\))) ?\((?:[^()]|\([^()]*\))*\)"
+    assert len(rules) > 10
+    assert [rule for rule in rules if "ordergateway_" in re.sub(over_all, "", rule)] == []
+    assert "instance" not in "".join(re.findall(r"by \([^)]*\)", "".join(rules)))
+
+
 def test_the_dashboard_is_json_with_a_title_on_every_panel() -> None:
     dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
     assert all(panel["title"] and panel["targets"] for panel in dashboard["panels"])
