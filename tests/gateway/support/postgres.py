@@ -1,7 +1,8 @@
 """A real PostgreSQL server of this test process, and a database of its own for each test.
 
-The server is made and started when the first test asks for it, and ends with the process. It keeps its promises
-(fsync is on: the gateway refuses a server without); in a temporary file system that costs nothing.
+The server is made and started when the first test asks for it, and ends with the process, also with one that is
+killed. It keeps its promises (fsync is on: the gateway refuses a server without); in a temporary file system that costs
+nothing.
 """
 
 import atexit
@@ -18,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import psycopg
 
@@ -61,6 +62,7 @@ class Server:
         self.folder = folder
         self._settings = _SETTINGS | settings
         self._account = account_of_server()
+        _clean_up_after_us(folder)
         self.own(folder)
         if make is not None:
             make(self)
@@ -140,6 +142,40 @@ class Server:
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             cursor = connection.execute(sql.encode(), parameters or None)
             return cursor.fetchall() if cursor.description else []
+
+
+_CLEAN_UP: Final = """
+while read -r folder; do set -- "$@" "$folder"; done
+for folder; do
+    pid=$(head -n 1 "$folder/data/postmaster.pid" 2> /dev/null) || pid=
+    # Whoever has got the number of a server that crashed long ago is left alone.
+    case $(ps -o args= -p "${pid:-0}" 2> /dev/null) in
+        *"$folder/data"*)
+            kill -s QUIT "$pid"
+            while kill -s 0 "$pid" 2> /dev/null; do sleep 0.1; done ;;
+    esac
+    rm -rf "$folder"
+done
+"""
+
+
+@cache
+def _cleaner() -> subprocess.Popen[str]:
+    """A shell in a session of its own, which outlives this process however that ends: it waits for the end of a pipe
+    that we hold, then stops the servers and removes the folders that it was told of.
+    """
+    cleaner = subprocess.Popen(
+        ["sh", "-c", _CLEAN_UP], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        text=True, bufsize=1, start_new_session=True,
+    )  # fmt: skip
+    atexit.register(cleaner.communicate)
+    return cleaner
+
+
+def _clean_up_after_us(folder: Path) -> None:
+    told = _cleaner().stdin
+    assert told is not None
+    told.write(f"{folder}\n")
 
 
 @contextmanager
