@@ -1,7 +1,8 @@
 """Opening the database that the settings name: a SQLite file, or one on a PostgreSQL server for several gateways."""
 
+import functools
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -18,7 +19,7 @@ from gateway.domain.refusals import Reason, Refusal
 from gateway.joining import Joining
 from gateway.settings import Settings
 from gateway.store.gathering import OnCommit, ignore_commit
-from gateway.store.port import DatabaseUnusableError, Store, Transaction
+from gateway.store.port import DatabaseUnusableError, ReadTransaction, Store, Transaction
 from gateway.store.sqlite.engine import SqliteStore, open_database
 from gateway.store.sqlite.failures import DatabaseGoneError
 
@@ -42,12 +43,17 @@ async def _alone() -> None:
     """Nobody else uses the database."""
 
 
+def _none_open(_tx: ReadTransaction) -> timedelta:
+    """A file is not vacuumed."""
+    return timedelta(0)
+
+
 @dataclass(frozen=True, slots=True)
 class OpenDatabase:
     """A database that serves. `why_ended` says what to raise when it has failed; `work` has to run all the time.
 
     `join` is awaited before anything is asked of it, and raises SettingsError where other gateways run on other
-    settings; `leave`, when nothing runs any more.
+    settings; `leave`, when nothing runs any more. `oldest_transaction`: how long something has held back vacuum.
     """
 
     store: OwnStore
@@ -57,6 +63,7 @@ class OpenDatabase:
     work: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
     join: Callable[[], Awaitable[None]] = _alone
     leave: Callable[[], Awaitable[None]] = _alone
+    oldest_transaction: Callable[[ReadTransaction], timedelta] = _none_open
 
 
 class FatalStoreError(Exception):
@@ -92,13 +99,16 @@ def open_for(
     notifier: Notifier,
     on_fatal: Callable[[BaseException], None],
     on_commit: OnCommit,
+    on_lost: Callable[[str], None],
 ) -> OpenDatabase:
     """Open the database of `settings`. `machine` replaces the clocks of machine and database, in tests.
+
+    `on_lost` is called when a connection to a server's database is lost, with what that was for.
 
     Raises DatabaseUnusableError, StoreUnavailableError.
     """
     if settings.gateway_db_url is not None:
-        return _open_server(settings, settings.gateway_db_url, machine, notifier, on_fatal, on_commit)
+        return _open_server(settings, settings.gateway_db_url, machine, notifier, on_fatal, on_commit, on_lost)
     database = open_database(settings.gateway_db_path)
     clock = load_clock(database.transaction(), machine or system_time())
     store = SqliteStore(database, clock, notifier.publish, on_fatal, on_commit)
@@ -112,6 +122,7 @@ def _open_server(
     notifier: Notifier,
     on_fatal: Callable[[BaseException], None],
     on_commit: OnCommit,
+    on_lost: Callable[[str], None],
 ) -> OpenDatabase:
     require_driver()
     from gateway.store.postgres import engine  # noqa: PLC0415
@@ -122,16 +133,18 @@ def _open_server(
     if machine is not None:
         clocks = Machine(time.boot_id, time.boot_us, lambda _read: (time.wall() - _EPOCH) // timedelta(microseconds=1))
     database = engine.open_database(url.get_secret_value(), clocks, standby=settings.database_standby)
+    database = replace(database, on_lost=on_lost)
     store = engine.PostgresStore(database, notifier.publish, on_fatal, on_commit)
     return share(settings, notifier, database, store)
 
 
 def share(settings: Settings, notifier: Notifier, database: "Database", store: "PostgresStore") -> OpenDatabase:
     """Return a database that other gateways may use at the same time, with what this one has of it."""
-    from gateway.store.postgres import gateways, listener, sharing  # noqa: PLC0415 - as in _open_server
+    from gateway.store.postgres import gateways, listener, sharing, vacuum  # noqa: PLC0415 - as in _open_server
 
     hearing = gateways.Hearing()
     shared = gateways.SharedGateways(database.gateway_id, settings.name, settings.agreed(), hearing.unheard_for)
+    lost = functools.partial(database.on_lost, "listener")
     joining = Joining(shared.join, settings.database_standby)
 
     async def join() -> None:
@@ -143,20 +156,22 @@ def share(settings: Settings, notifier: Notifier, database: "Database", store: "
         told = notifier.topics() if topics is None else {*topics, *map(wake_topic, topics)}
         notifier.publish(told)
 
+    hears = listener.Listener(database.address, database.gateway_id, heard, hearing, lost)
     return OpenDatabase(
         store,
         database.clock,
         lambda error: error if isinstance(error, DatabaseUnusableError) else FatalStoreError(str(error)),
         Sharing(ServerBackups(), store.leads, sharing.SharedStreams(), shared),
-        (store.vouch_for_time, listener.Listener(database.address, database.gateway_id, heard, hearing).run),
+        (store.vouch_for_time, hears.run),
         join,
         store.leave,
+        vacuum.oldest_transaction,
     )
 
 
 async def run_on_server(settings: Settings, operation: Callable[[Transaction, Instant], T]) -> T:
     """Run one operation on the server's database, beside gateways that may run. Raises as `open_for` does."""
-    database = open_for(settings, None, Notifier(), lambda _error: None, ignore_commit)
+    database = open_for(settings, None, Notifier(), lambda _error: None, ignore_commit, lambda _purpose: None)
     try:
         return await database.store.write(operation)
     finally:

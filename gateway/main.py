@@ -44,7 +44,7 @@ async def run_gateway(
     certificates = certificates_of(settings)
     notifier, metrics, tracing = Notifier(), Metrics(), tracing or set_up_tracing()
     fatal: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
-    database = open_for(settings, machine, notifier, fatal.set_result, metrics.committed)
+    database = open_for(settings, machine, notifier, fatal.set_result, metrics.committed, metrics.connection_lost)
     async with AsyncExitStack() as undo:
         undo.push_async_callback(database.store.close)
         undo.callback(tracing.close)
@@ -60,7 +60,7 @@ async def run_gateway(
         undo.push_async_callback(gateway.callbacks.close)
         await database.join()
         started = await gateway.resume()
-        await metrics.begin(database.store)
+        await metrics.begin(database.store, database.oldest_transaction)
         servers = Servers(gateway, metrics, tracing, certificates)
         await servers.listen()
         sweeps = [] if certificates is None else [run_sweep(certificates)]

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.metadata import version
 from typing import Final
 
@@ -46,6 +47,7 @@ class _Snapshot:
     targets: dict[str, int]
     workers: dict[str, float]
     pauses: int
+    oldest_transaction: timedelta
     last_event: int
     events: dict[str, int]
     refusals: dict[tuple[str, str], int]
@@ -157,6 +159,20 @@ class Metrics:
             buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5),
             registry=registry,
         )
+        self._lost = Counter(
+            "ordergateway_database_reconnects",
+            "Connections to the database server that were lost and made anew, by what they were for.",
+            ["purpose"],
+            registry=registry,
+        )
+        self._oldest_transaction = Gauge(
+            "ordergateway_database_oldest_transaction_seconds",
+            "For how long the oldest transaction on the database server has been open, which holds back vacuum.",
+            registry=registry,
+        )
+        self._find_oldest_transaction: Callable[[ReadTransaction], timedelta] = lambda _tx: timedelta(0)
+        for purpose in ("writer", "reader", "listener"):
+            self._lost.labels(purpose)
         for outcome in ("delivered", "reschedule", "given_up"):
             self._tries.labels(outcome)
         self._seen_event = 0
@@ -168,12 +184,17 @@ class Metrics:
         self._group.observe(operations)
         self._commit.observe(seconds)
 
+    def connection_lost(self, purpose: str) -> None:
+        """Note that a connection to the database server was lost. May be called in any thread."""
+        self._lost.labels(purpose).inc()
+
     def callback_tried(self, outcome: str) -> None:
         """Note what came of a try to deliver a callback."""
         self._tries.labels(outcome).inc()
 
-    async def begin(self, store: Store) -> None:
-        """Count events from here on."""
+    async def begin(self, store: Store, oldest_transaction: Callable[[ReadTransaction], timedelta]) -> None:
+        """Count events from here on. `oldest_transaction` tells for how long one has held back vacuum."""
+        self._find_oldest_transaction = oldest_transaction
         self._seen_event = await store.read(_last_event)
 
     async def page(self, store: Store, health: Callable[[], Awaitable[Health]], waiters: Callable[[], int]) -> bytes:
@@ -215,6 +236,7 @@ class Metrics:
                 for worker in worker_rows.most_recent(tx, MAX_WORKERS)
             },
             pauses=len(pauses.standing(tx)),
+            oldest_transaction=self._find_oldest_transaction(tx),
             last_event=last,
             events=counts.events_by_kind(tx, after, last),
             refusals=counts.refusals(tx, after, last),
@@ -239,6 +261,7 @@ class Metrics:
         for worker_id, silence in snapshot.workers.items():
             self._worker_silence.labels(worker_id).set(silence)
         self._pauses.set(snapshot.pauses)
+        self._oldest_transaction.set(snapshot.oldest_transaction.total_seconds())
         for name, count in snapshot.events.items():
             self._events.labels(name).inc(count)
         for (name, reason), count in snapshot.refusals.items():

@@ -77,13 +77,18 @@ class Attempts:
         continuity: Continuity,
         take: Callable[[], list[Job]],
         prepare: Callable[[set[str]], list[PreCommitHook]],
+        on_lost: Callable[[], None],
     ) -> None:
-        """`take` gives the group once the lock is there; `prepare`, what follows the topics of its operations."""
+        """`take` gives the group once the lock is there; `prepare`, what follows the topics of its operations.
+
+        `on_lost` is called when the session is lost.
+        """
         self._continuity = continuity
         self._connect = connect
         self._groups = log
         self._take = take
         self._prepare = prepare
+        self._on_lost = on_lost
         self._session: Session | None = None
         self._away_since: float | None = None
         self._told = ""
@@ -120,6 +125,8 @@ class Attempts:
             fate = fate_of(error)
             if fate is Fate.RECONNECT:
                 self._tell(" ".join(str(error).split()))
+                if self._session is not None:
+                    self._on_lost()
                 self._drop()
                 if current.committing is not None and self._was_committed(current.committing):
                     self._continuity.acknowledged = current.committing

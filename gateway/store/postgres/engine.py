@@ -43,13 +43,22 @@ _BEATS_A_PRUNING: Final = 600
 _log = logging.getLogger(__name__)
 
 
+def ignore_loss(_purpose: str) -> None:
+    """For whoever counts nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database that was examined and is at the newest schema."""
+    """A database that was examined and is at the newest schema.
+
+    `on_lost` is called, in any thread, when a connection to it is lost, with what that was for: writer, reader or
+    listener.
+    """
 
     address: Address
     gateway_id: str
     clock: SharedServiceClock
+    on_lost: Callable[[str], None] = ignore_loss
 
 
 @contextmanager
@@ -120,12 +129,17 @@ class PostgresStore(GroupedStore):
             publish,
             on_fatal,
             self._count_commit,
+            functools.partial(database.on_lost, "writer"),
         )
         super().__init__(writer)
         self._gateway_id = database.gateway_id
         self._led = (-math.inf, False)
         self._asking = asyncio.Lock()
-        self._readers = Readers(functools.partial(address.open_session, "reader"), database.clock)
+        self._readers = Readers(
+            functools.partial(address.open_session, "reader"),
+            database.clock,
+            functools.partial(database.on_lost, "reader"),
+        )
 
     async def vouch_for_time(self) -> None:
         """Commit a group a second until cancelled, so that gateways can tell how much time has passed."""

@@ -20,13 +20,19 @@ class Listener:
     """One connection that listens. `heard` gets the topics of others; None: all of them, since some may be lost."""
 
     def __init__(
-        self, address: Address, gateway_id: str, heard: Callable[[list[str] | None], None], hearing: Hearing
+        self,
+        address: Address,
+        gateway_id: str,
+        heard: Callable[[list[str] | None], None],
+        hearing: Hearing,
+        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
-        """`hearing` is told whether it listens."""
+        """`hearing` is told whether it listens; `on_lost` is called when its connection is lost."""
         self._address = address
         self._gateway_id = gateway_id
         self._heard = heard
         self._hearing = hearing
+        self._on_lost = on_lost
 
     async def run(self) -> None:
         """Listen until cancelled, on a new connection where one is lost."""
@@ -44,7 +50,11 @@ class Listener:
             await connection.execute("LISTEN order_gateway")
             self._hearing.begins()
             self._heard(None)
-            async for notification in connection.notifies():
-                gateway_id, topics = read_payload(notification.payload)
-                if gateway_id != self._gateway_id:
-                    self._heard(None if topics == [EVERYTHING] else topics)
+            try:
+                async for notification in connection.notifies():
+                    gateway_id, topics = read_payload(notification.payload)
+                    if gateway_id != self._gateway_id:
+                        self._heard(None if topics == [EVERYTHING] else topics)
+            except psycopg.Error:
+                self._on_lost()
+                raise

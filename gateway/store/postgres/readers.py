@@ -20,11 +20,14 @@ T = TypeVar("T")
 
 
 class Readers:
-    """A few sessions that only read, each used by one thread at a time."""
+    """A few sessions that only read, each used by one thread at a time. `on_lost` is called when one is lost."""
 
-    def __init__(self, connect: Callable[[], Session], clock: SharedServiceClock) -> None:
+    def __init__(
+        self, connect: Callable[[], Session], clock: SharedServiceClock, on_lost: Callable[[], None] = lambda: None
+    ) -> None:
         self._connect = connect
         self._clock = clock
+        self._on_lost = on_lost
         self._idle: queue.SimpleQueue[Session] = queue.SimpleQueue()
 
     def read(self, run: Callable[[ReadTransaction, Instant], T]) -> T:
@@ -38,7 +41,7 @@ class Readers:
             except psycopg.Error as error:
                 fate = fate_of(error)
                 if fate is Fate.RECONNECT:
-                    _close(session)
+                    self._lose(session)
                 else:
                     self._undo(session)
                 if fate is Fate.OF_THE_OPERATION:
@@ -84,12 +87,12 @@ class Readers:
             session.command("ROLLBACK")
             session.settle()
         except psycopg.Error:
-            _close(session)
+            self._lose(session)
         else:
             self._idle.put(session)
 
-
-def _close(session: Session | None) -> None:
-    if session is not None:
-        with contextlib.suppress(Exception):
-            session.close()
+    def _lose(self, session: Session | None) -> None:
+        if session is not None:
+            self._on_lost()
+            with contextlib.suppress(Exception):
+                session.close()

@@ -26,7 +26,7 @@ class PostgresWriter(GatheringWriter):
     """Runs the groups of one gateway.
 
     `publish` is called with the topics of each committed group and `on_commit` with its size and time; `on_fatal` once,
-    when the writer has stopped for good.
+    when the writer has stopped for good; `on_lost`, in its thread, when its session is lost.
     """
 
     def __init__(
@@ -37,12 +37,13 @@ class PostgresWriter(GatheringWriter):
         publish: Callable[[set[str]], None],
         on_fatal: Callable[[BaseException], None],
         on_commit: OnCommit = ignore_commit,
+        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(publish)
         self._on_fatal = on_fatal
         self._on_commit = on_commit
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
-        self._attempts = Attempts(connect, log, continuity, self._take_group, self._prepare_in_loop)
+        self._attempts = Attempts(connect, log, continuity, self._take_group, self._prepare_in_loop, on_lost)
 
     async def close(self) -> None:
         """Run what is queued, then close the session."""

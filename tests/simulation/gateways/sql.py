@@ -32,6 +32,7 @@ _ADAPTED: Final = {
     " (SELECT oldest_program FROM schema_compatibility) AS oldest_program"
     " FROM (SELECT 1) AS one"
     " LEFT JOIN (SELECT * FROM store_groups ORDER BY number DESC LIMIT 1) AS newest ON true",
+    "oldest_transaction": "SELECT 0 AS age_us",
     # No standby is counted on, so none can be missing.
     "pauses_all": named_sql.statements()["pauses_all"],
     # One cluster that is never put back: what is recognised of restores is not tried here.
