@@ -10,7 +10,7 @@ export VENV PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 ready := $(VENV)/ready
 
-.PHONY: help setup demo test test-extended simulate mutants kill soak fuzz lint format generate bench lock clean
+.PHONY: help setup demo test test-extended simulate mutants kill soak fuzz lint format generate bench bench-peers lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,11 @@ generate: $(ready) ## Write generated/ from proto/, and .env.example from the se
 
 bench: $(ready) ## Measure throughput and latency beside the floor of the same run (QUICK=1: shorter)
 	@$(VENV)/bin/python -m bench $(if $(QUICK),--quick) $(ARGS)
+
+bench-peers: $(ready) ## Measure the gateway beside other queues on one PostgreSQL server (QUICK=1: shorter)
+	@$(VENV)/bin/python -c 'import pgqueuer, procrastinate' 2> /dev/null || $(VENV)/bin/python -m pip --quiet \
+		--disable-pip-version-check install --require-hashes --requirement requirements/peers.txt || true
+	@$(VENV)/bin/python -m bench peers $(if $(QUICK),--quick) $(ARGS)
 
 lock: ## Pin the dependencies of pyproject.toml anew in requirements/ (needs uv)
 	@sh scripts/lock.sh

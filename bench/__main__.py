@@ -1,4 +1,7 @@
-"""`make bench`: runs the benchmarks and prints each figure beside its floor and its goal."""
+"""`make bench`: runs the benchmarks and prints each figure beside its floor and its goal.
+
+`make bench-peers` runs those beside other queues, which `make bench` leaves out.
+"""
 
 import argparse
 import json
@@ -14,20 +17,22 @@ from rich.console import Console
 from bench.engine_scenarios import ENGINE_SCENARIOS
 from bench.fleet_scenarios import FLEET_SCENARIOS
 from bench.http_scenarios import HTTP_SCENARIOS
+from bench.peers.scenarios import PEER_SCENARIOS
 from bench.query_scenarios import QUERY_SCENARIOS
 from bench.result import Skipped, show
 from bench.scenarios import FULL, QUICK, SCENARIOS
 from bench.target_scenarios import TARGET_SCENARIOS
 from demo.programs import ProgramError, end_on_signals
 
-ALL = SCENARIOS | HTTP_SCENARIOS | QUERY_SCENARIOS | TARGET_SCENARIOS | ENGINE_SCENARIOS | FLEET_SCENARIOS
+OURS = SCENARIOS | HTTP_SCENARIOS | QUERY_SCENARIOS | TARGET_SCENARIOS | ENGINE_SCENARIOS | FLEET_SCENARIOS
+ALL = OURS | PEER_SCENARIOS
 BUSY = 0.5
 
 
 def main() -> int:
-    """Runs the scenarios named, or all of them. Status 0 if everything ran; a missed goal is told, not failed."""
+    """Runs the scenarios named, or all but the peers. Status 0 if everything ran; a missed goal is told, not failed."""
     parser = argparse.ArgumentParser(prog="make bench ARGS=...", description=__doc__)
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(ALL)}; none: all")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(ALL)}; none: all but peers")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and a smaller database")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args()
@@ -45,7 +50,7 @@ def main() -> int:
     results = []
     status = 0
     try:
-        for name in arguments.scenarios or ALL:
+        for name in arguments.scenarios or OURS:
             progress.print(f"{time.monotonic() - begun:5.0f} s  {name} (load {os.getloadavg()[0]:.1f})")
             try:
                 results += ALL[name](size, folder / name)

@@ -14,4 +14,5 @@ for extra in browser otel postgres; do
 done
 compile pyproject.toml --all-extras --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt "$@"
 compile --group pyproject.toml:build --constraint requirements/dev.txt --output-file requirements/build.txt "$@"
+compile --group pyproject.toml:peers --constraint requirements/dev.txt --output-file requirements/peers.txt "$@"
 compile --group pyproject.toml:fuzz --output-file requirements/fuzz.txt "$@"

@@ -64,6 +64,10 @@ def _has_postgresql() -> bool:
     return find_spec("psycopg") is not None and all(where_is(program) for program in programs)
 
 
+def _has_peers() -> bool:
+    return all(find_spec(name) is not None for name in ("asyncpg", "pgqueuer", "procrastinate"))
+
+
 def _has_history() -> bool:
     from tests.gateway.support.former import commit_of_schema  # noqa: PLC0415 - as for mounting
 
@@ -95,6 +99,7 @@ PARTS = {
     "mount": Part("this account may not mount a file system", _may_mount),
     "nginx": _program("nginx"),
     "openssl": _program("openssl"),
+    "peers": Part("the queues of requirements/peers.txt are not installed", _has_peers),
     "pgbouncer": _program("pgbouncer"),
     "postgresql": Part("PostgreSQL or psycopg is not installed", _has_postgresql, ("initdb", "postgres", "pg_ctl")),
     "systemd": Part("there is no systemd here", lambda: where_is("systemd-analyze") is not None, ("systemd-analyze",)),
