@@ -10,7 +10,7 @@ from gateway.domain.models import Report, TaskDetail
 
 
 def task_document(detail: TaskDetail) -> dict[str, Any]:
-    """Return the task detail as JSON values; the intent is a JsonText."""
+    """Return the task detail as JSON values; the intent and the labels are JsonTexts."""
     task = detail.task
     return {
         "task_id": task.task_id,
@@ -28,6 +28,7 @@ def task_document(detail: TaskDetail) -> dict[str, Any]:
         "reports": [_report(report) for report in detail.reports],
         "submit_permitted_at": task.submit_permitted_at,
         "placement": task.placement,
+        "labels": JsonText(task.labels_json),
     }
 
 

@@ -4,7 +4,7 @@ Each function returns the value as it is stored, or raises RefusedError with the
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address
 from typing import Final
@@ -14,6 +14,7 @@ from common.target import ONLY_ACCOUNT
 from gateway.domain.addresses import AddressRefusedError, check_address, inet_aton
 from gateway.domain.instant import utc_text
 from gateway.domain.json_text import JsonTextError, parse_object
+from gateway.domain.labels import labels_text
 from gateway.domain.refusals import invalid
 
 MAX_PAGE_SIZE: Final = 200
@@ -27,6 +28,8 @@ MAX_ERROR_CODE: Final = 99_999
 MAX_SITES: Final = 16
 MAX_SITE_CHARACTERS: Final = 64
 MAX_ACCOUNTS: Final = 64
+MAX_LABELS: Final = 16
+MAX_LABEL_CHARACTERS: Final = 256
 MAX_BATCH: Final = 500
 """Submissions in one call."""
 MAX_YEN: Final = 2**53 - 1
@@ -34,6 +37,7 @@ MAX_YEN: Final = 2**53 - 1
 
 _KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _ACCOUNT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_LABEL_KEY: Final = re.compile(r"[A-Za-z0-9._/-]{1,64}", re.ASCII)
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
 _LEASE_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _EVIDENCE_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
@@ -113,6 +117,20 @@ def accounts(field: str, values: Collection[str]) -> tuple[str, ...]:
     if len(values) > MAX_ACCOUNTS:
         raise invalid(field, f"must name at most {MAX_ACCOUNTS} accounts")
     return tuple(dict.fromkeys(account(field, value) for value in values)) or (ONLY_ACCOUNT,)
+
+
+def labels(field: str, values: Mapping[str, str]) -> str:
+    """Check labels, and return them as a JSON object in the order of their keys: equal for equal labels."""
+    if len(values) > MAX_LABELS:
+        raise invalid(field, f"must be at most {MAX_LABELS} labels")
+    for key, value in values.items():
+        if not _LABEL_KEY.fullmatch(key):
+            raise invalid(field, "must have keys of 1 to 64 characters of A-Z a-z 0-9 . _ - /")
+        if len(value) > MAX_LABEL_CHARACTERS:
+            raise invalid(field, f"has {len(value):,} characters under {key}, the limit is {MAX_LABEL_CHARACTERS}")
+        if "\0" in value:
+            raise invalid(field, f"must not hold the character NUL, as it does under {key}")
+    return labels_text(values)
 
 
 def json_object(field: str, value: str, *, max_bytes: int) -> str:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from common.target import ONLY_ACCOUNT, Target, targets
+from gateway.domain.labels import NO_LABELS
 from gateway.domain.states import OrderState
 
 
@@ -108,6 +109,7 @@ class Lease:
     traceparent: str
     others: OtherOrders
     account: str = ONLY_ACCOUNT
+    labels_json: str = NO_LABELS
 
 
 @dataclass(frozen=True, slots=True)

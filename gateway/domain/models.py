@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from common.target import ONLY_ACCOUNT, Target
+from gateway.domain.labels import NO_LABELS
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
 
 _OF_AN_ACCOUNT: Final = "account:"
@@ -102,7 +103,7 @@ class OrderNumber:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A checked request to file a task."""
+    """A checked request to file a task. `labels_json`: as `fields.labels` writes them."""
 
     task_id: str
     site: str
@@ -110,6 +111,7 @@ class Submission:
     callback_url: str | None
     traceparent: str = ""
     account: str = ONLY_ACCOUNT
+    labels_json: str = NO_LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ class Task:
     order_stated: bool
     intent_digest: str | None = None
     account: str = ONLY_ACCOUNT
+    labels_json: str = NO_LABELS
 
     @property
     def target(self) -> Target:

@@ -206,4 +206,5 @@ def _lease(tx: ReadTransaction, task: Task, token: str) -> Lease:
         traceparent=task.traceparent,
         others=other_orders(tx, task),
         account=task.account,
+        labels_json=task.labels_json,
     )

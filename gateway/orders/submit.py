@@ -123,6 +123,7 @@ def _differs(existing: Task, again: Submission) -> tuple[str, ...]:
         "account": existing.account == again.account,
         "intent_json": _same_intent(existing, again.intent_json),
         "callback_url": existing.callback_url == again.callback_url,
+        "labels": existing.labels_json == again.labels_json,
     }
     return tuple(name for name, is_same in same.items() if not is_same)
 

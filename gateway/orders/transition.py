@@ -10,7 +10,8 @@ from typing import Any, Final, TypedDict, Unpack
 
 from common.target import Target
 from gateway.domain.instant import Instant
-from gateway.domain.json_writing import dump
+from gateway.domain.json_writing import JsonText, dump
+from gateway.domain.labels import NO_LABELS
 from gateway.domain.models import Actor, Submission, Task, is_of_an_account
 from gateway.domain.states import ACTIVE, OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, leads_to
@@ -90,7 +91,9 @@ def file(tx: Transaction, now: Instant, submission: Submission, actor: Actor) ->
     """Let a task begin in the queue, its first status. False if there is one of this id, which is left as it is."""
     if not tasks.add(tx, now, submission):
         return False
-    details = dump({"account": submission.account}) if submission.account else "{}"
-    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, _FIRST), details_json=details)
+    details: dict[str, Any] = {"account": submission.account} if submission.account else {}
+    if submission.labels_json != NO_LABELS:
+        details["labels"] = JsonText(submission.labels_json)
+    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, _FIRST), details_json=dump(details))
     notify_queue(tx, Target(submission.site, submission.account))
     return True

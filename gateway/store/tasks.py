@@ -37,6 +37,7 @@ def add(tx: Transaction, now: Instant, submission: Submission) -> bool:
             account=submission.account,
             intent_json=submission.intent_json,
             callback_url=submission.callback_url,
+            labels_json=submission.labels_json,
             traceparent=submission.traceparent,
             elapsed_us=now.elapsed_us,
             at=now.utc,
@@ -210,4 +211,5 @@ def task_of(row: Row) -> Task:
         order_stated=bool(row["order_stated"]),
         intent_digest=row["intent_digest"],
         account=row["account"],
+        labels_json=row["labels_json"],
     )

@@ -13,6 +13,7 @@ from gateway.api.codec.orders import order_state, order_state_to, task_status
 from gateway.api.codec.times import datetime_of, duration, timedelta_of, timestamp
 from gateway.domain import fields
 from gateway.domain.instant import utc_text
+from gateway.domain.labels import labels_of
 from gateway.domain.leases import (
     Command,
     Holder,
@@ -189,6 +190,7 @@ def lease_message(lease: Lease, policy: Policy) -> order_leases_pb2.Lease:
         acknowledge_within=duration(policy.acknowledge_within),
         traceparent=lease.traceparent,
         account=lease.account,
+        labels=labels_of(lease.labels_json),
     )
 
 

@@ -9,6 +9,7 @@ from ordergateway.v1 import orders_pb2
 
 from gateway.api.codec.times import timestamp
 from gateway.domain import fields
+from gateway.domain.labels import NO_LABELS, labels_of
 from gateway.domain.models import Policy, Report, Submission, Submitted, TaskDetail
 from gateway.domain.refusals import Refusal, invalid
 from gateway.domain.states import OrderState, Placement, TaskStatus
@@ -63,6 +64,7 @@ def submission(
         ),
         traceparent=traceparent,
         account=fields.account("account", request.account),
+        labels_json=fields.labels("labels", request.labels) if request.labels else NO_LABELS,
     )
 
 
@@ -114,6 +116,7 @@ def task_message(detail: TaskDetail) -> orders_pb2.Task:
         submit_permitted_at=timestamp(task.submit_permitted_at),
         placement=_PLACEMENT[task.placement],
         account=task.account,
+        labels=labels_of(task.labels_json),
     )
 
 

@@ -47,6 +47,7 @@ def lease_json(lease: Lease) -> dict[str, Any]:
         "lease_count": lease.lease_count,
         "known_state": lease.known_state,
         "lease_token": lease.token,
+        "labels": JsonText(lease.labels_json),
         "other_site_order_ids": lease.others.site_order_ids,
         "other_site_order_ids_truncated": lease.others.incomplete,
     }

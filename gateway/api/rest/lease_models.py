@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.api.rest.models import Account, AccountShown, Intent, StrictBody, TaskId, Time, WorkerId
+from gateway.api.rest.models import Account, AccountShown, Intent, Labels, StrictBody, TaskId, Time, WorkerId
 from gateway.domain.states import OrderState, TaskStatus
 
 
@@ -127,5 +127,6 @@ class Lease(BaseModel):
     lease_count: int = Field(description="Over 1: recovered. Look at the site's order list before anything else.")
     known_state: OrderState | None = Field(description="The latest reported state; null the first time.")
     lease_token: str = Field(description="Optional in later REST calls; shown nowhere else.")
+    labels: Labels
     other_site_order_ids: OtherNumbers
     other_site_order_ids_truncated: OtherNumbersTruncated

@@ -29,6 +29,7 @@ Account = Annotated[
     str, Field(description="1 to 64 of `A-Z a-z 0-9 . _ -`, first a letter or digit.", examples=["buyer-1"])
 ]
 AccountShown = Annotated[str, Field(description="The account on the site; empty: the site's only account.")]
+Labels = Annotated[dict[str, str], Field(description="The upstream's own labels; empty: none.")]
 _INTENT: dict[str, JsonValue] = {
     "item_url": "https://shop.example/item/code/",
     "quantity": 1,
@@ -87,6 +88,12 @@ class Submit(StrictBody):
         description="Where to POST the end of the task; absolute http or https, at most 2,000 characters.",
         examples=["https://upstream.example/callbacks/orders"],
     )
+    labels: dict[str, str] | None = Field(
+        None,
+        description="At most 16 labels of your own, by which the task is found again. A key is 1 to 64 of `A-Z a-z 0-9 . "
+        "_ - /`, a value at most 256 characters.",
+        examples=[{"team": "purchasing", "project": "2026/07"}],
+    )
 
 
 class Submitted(BaseModel):
@@ -97,7 +104,7 @@ class Submitted(BaseModel):
     created: bool = Field(description="False if the task existed; then nothing was changed.")
     intent_matches: bool = Field(description="False if the task existed with another intent; the first one stands.")
     differs: list[str] = Field(
-        description="In which of `site`, `account`, `intent`, `callback_url` it differs from the task that existed."
+        description="In which of `site`, `account`, `intent`, `callback_url`, `labels` it differs from the one that existed."
     )
 
 
@@ -159,6 +166,7 @@ class Task(BaseModel):
     reports: list[ReportRow] = Field(description="Oldest first.")
     submit_permitted_at: Time | None
     placement: Placement = Field(description="Whether an order can exist on the site.")
+    labels: Labels
 
 
 class TaskList(BaseModel):

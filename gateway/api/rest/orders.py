@@ -34,6 +34,7 @@ def submission(
         callback_url=fields.callback_url("callback_url", body.callback_url),
         traceparent=traceparent,
         account=fields.account("account", body.account or ""),
+        labels_json=fields.labels("labels", body.labels or {}),
     )
 
 

@@ -104,6 +104,8 @@ def task_fields(task: orders_pb2.Task) -> Iterator[tuple[str, str | Text]]:
     yield "filed", when(task, "created_at")
     yield "updated", when(task, "updated_at")
     yield "callback", task.callback_url
+    for key, value in sorted(task.labels.items()):
+        yield f"label {key}", value
     yield "intent", task.intent_json
 
 

@@ -5,7 +5,7 @@ GRANT USAGE ON SCHEMA {schema} TO {role};
 GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role};
 
 -- The history, in the wider sense: it is added to and never changed.
-GRANT INSERT ON backups, events, late_reports, restores, query_results, catalog_queries TO {role};
+GRANT INSERT ON backups, events, late_reports, restores, query_results, catalog_queries, task_labels TO {role};
 
 -- What moves on, and stays.
 GRANT INSERT, UPDATE ON alerts, callbacks, catalog_orders, catalog_targets, clock_anchor, lanes, query_counts, query_lanes,

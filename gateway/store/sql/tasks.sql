@@ -1,7 +1,8 @@
 -- name: task_insert
-INSERT INTO tasks (task_id, site, account, intent_json, callback_url, traceparent, status, queued_us, created_at,
-    updated_at)
-VALUES (:task_id, :site, :account, :intent_json, :callback_url, :traceparent, 'queued', :elapsed_us, :at, :at)
+INSERT INTO tasks (task_id, site, account, intent_json, callback_url, labels_json, traceparent, status, queued_us,
+    created_at, updated_at)
+VALUES (:task_id, :site, :account, :intent_json, :callback_url, :labels_json, :traceparent, 'queued', :elapsed_us,
+    :at, :at)
 ON CONFLICT (task_id) DO NOTHING;
 
 -- name: task_get

@@ -27,13 +27,15 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from ordergateway.v1 import orders_pb2 as ordergateway_dot_v1_dot_orders__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"ordergateway/v1/order_leases.proto\x12\x0fordergateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cordergateway/v1/orders.proto\"\xd3\x03\n\x05Lease\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x13\n\x0bintent_json\x18\x03 \x01(\t\x12\x34\n\x10lease_expires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blease_count\x18\x05 \x01(\x05\x12\x30\n\x0bknown_state\x18\x06 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x13\n\x0blease_token\x18\x07 \x01(\t\x12\x33\n\x0ftask_created_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x14other_site_order_ids\x18\t \x03(\t\x12&\n\x1eother_site_order_ids_truncated\x18\n \x01(\x08\x12,\n\tlease_ttl\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x12\x61\x63knowledge_within\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0btraceparent\x18\r \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x0e \x01(\t\"\x99\x01\n\x12LeaseOrdersRequest\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x12\n\njournal_id\x18\x03 \x01(\t\x12\r\n\x05sites\x18\x04 \x03(\t\x12\'\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08\x61\x63\x63ounts\x18\x06 \x03(\t\"x\n\x13LeaseOrdersResponse\x12/\n\theartbeat\x18\x01 \x01(\x0b\x32\x1a.ordergateway.v1.HeartbeatH\x00\x12\'\n\x05lease\x18\x02 \x01(\x0b\x32\x16.ordergateway.v1.LeaseH\x00\x42\x07\n\x05\x65vent\"g\n\x11RenewLeaseRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x13\n\x0blease_token\x18\x03 \x01(\t\x12\x19\n\x11with_other_orders\x18\x04 \x01(\x08\"9\n\x0bOtherOrders\x12\x16\n\x0esite_order_ids\x18\x01 \x03(\t\x12\x12\n\nincomplete\x18\x02 \x01(\x08\"\x80\x02\n\x12RenewLeaseResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x34\n\x10lease_expires_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blease_count\x18\x03 \x01(\x05\x12,\n\tlease_ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\tlease_age\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x32\n\x0cother_orders\x18\x06 \x01(\x0b\x32\x1c.ordergateway.v1.OtherOrders\"\xc1\x03\n\x12ReportOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x13\n\x0blease_token\x18\x03 \x01(\t\x12\x10\n\x08sequence\x18\x04 \x01(\x03\x12*\n\x05state\x18\x05 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x18\n\x0bpayable_yen\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x30\n\x0cpay_deadline\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\rsite_order_id\x18\x08 \x01(\tH\x01\x88\x01\x01\x12\x19\n\x0c\x65vidence_ref\x18\t \x01(\tH\x02\x88\x01\x01\x12\x0e\n\x06\x64\x65tail\x18\n \x01(\t\x12\x17\n\nerror_code\x18\x0b \x01(\x05H\x03\x88\x01\x01\x12\x10\n\x08terminal\x18\x0c \x01(\x08\x12\x34\n\x0fterminal_status\x18\r \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatusB\x0e\n\x0c_payable_yenB\x10\n\x0e_site_order_idB\x0f\n\r_evidence_refB\r\n\x0b_error_code\"e\n\x13ReportOrderResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12+\n\x06status\x18\x02 \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatus\x12\x10\n\x08recorded\x18\x03 \x01(\x08\"\x98\x02\n\x0cVerification\x12\x36\n\x07verdict\x18\x01 \x01(\x0e\x32%.ordergateway.v1.Verification.Verdict\x12\x1c\n\x14window_fully_covered\x18\x02 \x01(\x08\x12\x14\n\x0c\x65vidence_ref\x18\x03 \x01(\t\x12\x35\n\x12\x62\x65gun_at_lease_age\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"e\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x17\n\x13VERDICT_NOT_ORDERED\x10\x01\x12\x13\n\x0fVERDICT_ORDERED\x10\x02\x12\x13\n\x0fVERDICT_UNKNOWN\x10\x03\"\xbf\x01\n\x1aRequestSubmitPermitRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x13\n\x0blease_token\x18\x03 \x01(\t\x12\x12\n\njournal_id\x18\x04 \x01(\t\x12\x1f\n\x17\x61ttests_no_click_record\x18\x05 \x01(\x08\x12\x33\n\x0cverification\x18\x06 \x01(\x0b\x32\x1d.ordergateway.v1.Verification\"\x8e\x01\n\x1bRequestSubmitPermitResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x30\n\x0cpermitted_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\tvalid_for\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xa8\x01\n\x13ReclaimOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x12\n\njournal_id\x18\x04 \x01(\t\x12\x14\n\x0crequested_by\x18\x05 \x01(\t\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x10\n\x08\x61\x63\x63ounts\x18\x07 \x03(\t\x12\r\n\x05sites\x18\x08 \x03(\t\"=\n\x14ReclaimOrderResponse\x12%\n\x05lease\x18\x01 \x01(\x0b\x32\x16.ordergateway.v1.Lease2\x83\x04\n\x11OrderLeaseService\x12Z\n\x0bLeaseOrders\x12#.ordergateway.v1.LeaseOrdersRequest\x1a$.ordergateway.v1.LeaseOrdersResponse0\x01\x12Z\n\nRenewLease\x12\".ordergateway.v1.RenewLeaseRequest\x1a#.ordergateway.v1.RenewLeaseResponse\"\x03\x90\x02\x02\x12]\n\x0bReportOrder\x12#.ordergateway.v1.ReportOrderRequest\x1a$.ordergateway.v1.ReportOrderResponse\"\x03\x90\x02\x02\x12u\n\x13RequestSubmitPermit\x12+.ordergateway.v1.RequestSubmitPermitRequest\x1a,.ordergateway.v1.RequestSubmitPermitResponse\"\x03\x90\x02\x02\x12`\n\x0cReclaimOrder\x12$.ordergateway.v1.ReclaimOrderRequest\x1a%.ordergateway.v1.ReclaimOrderResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"ordergateway/v1/order_leases.proto\x12\x0fordergateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cordergateway/v1/orders.proto\"\xb6\x04\n\x05Lease\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04site\x18\x02 \x01(\t\x12\x13\n\x0bintent_json\x18\x03 \x01(\t\x12\x34\n\x10lease_expires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blease_count\x18\x05 \x01(\x05\x12\x30\n\x0bknown_state\x18\x06 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x13\n\x0blease_token\x18\x07 \x01(\t\x12\x33\n\x0ftask_created_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x14other_site_order_ids\x18\t \x03(\t\x12&\n\x1eother_site_order_ids_truncated\x18\n \x01(\x08\x12,\n\tlease_ttl\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x12\x61\x63knowledge_within\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0btraceparent\x18\r \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x0e \x01(\t\x12\x32\n\x06labels\x18\x19 \x03(\x0b\x32\".ordergateway.v1.Lease.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x99\x01\n\x12LeaseOrdersRequest\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x12\n\njournal_id\x18\x03 \x01(\t\x12\r\n\x05sites\x18\x04 \x03(\t\x12\'\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08\x61\x63\x63ounts\x18\x06 \x03(\t\"x\n\x13LeaseOrdersResponse\x12/\n\theartbeat\x18\x01 \x01(\x0b\x32\x1a.ordergateway.v1.HeartbeatH\x00\x12\'\n\x05lease\x18\x02 \x01(\x0b\x32\x16.ordergateway.v1.LeaseH\x00\x42\x07\n\x05\x65vent\"g\n\x11RenewLeaseRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x13\n\x0blease_token\x18\x03 \x01(\t\x12\x19\n\x11with_other_orders\x18\x04 \x01(\x08\"9\n\x0bOtherOrders\x12\x16\n\x0esite_order_ids\x18\x01 \x03(\t\x12\x12\n\nincomplete\x18\x02 \x01(\x08\"\x80\x02\n\x12RenewLeaseResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x34\n\x10lease_expires_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blease_count\x18\x03 \x01(\x05\x12,\n\tlease_ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\tlease_age\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x32\n\x0cother_orders\x18\x06 \x01(\x0b\x32\x1c.ordergateway.v1.OtherOrders\"\xc1\x03\n\x12ReportOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x13\n\x0blease_token\x18\x03 \x01(\t\x12\x10\n\x08sequence\x18\x04 \x01(\x03\x12*\n\x05state\x18\x05 \x01(\x0e\x32\x1b.ordergateway.v1.OrderState\x12\x18\n\x0bpayable_yen\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x30\n\x0cpay_deadline\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1a\n\rsite_order_id\x18\x08 \x01(\tH\x01\x88\x01\x01\x12\x19\n\x0c\x65vidence_ref\x18\t \x01(\tH\x02\x88\x01\x01\x12\x0e\n\x06\x64\x65tail\x18\n \x01(\t\x12\x17\n\nerror_code\x18\x0b \x01(\x05H\x03\x88\x01\x01\x12\x10\n\x08terminal\x18\x0c \x01(\x08\x12\x34\n\x0fterminal_status\x18\r \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatusB\x0e\n\x0c_payable_yenB\x10\n\x0e_site_order_idB\x0f\n\r_evidence_refB\r\n\x0b_error_code\"e\n\x13ReportOrderResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12+\n\x06status\x18\x02 \x01(\x0e\x32\x1b.ordergateway.v1.TaskStatus\x12\x10\n\x08recorded\x18\x03 \x01(\x08\"\x98\x02\n\x0cVerification\x12\x36\n\x07verdict\x18\x01 \x01(\x0e\x32%.ordergateway.v1.Verification.Verdict\x12\x1c\n\x14window_fully_covered\x18\x02 \x01(\x08\x12\x14\n\x0c\x65vidence_ref\x18\x03 \x01(\t\x12\x35\n\x12\x62\x65gun_at_lease_age\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"e\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x17\n\x13VERDICT_NOT_ORDERED\x10\x01\x12\x13\n\x0fVERDICT_ORDERED\x10\x02\x12\x13\n\x0fVERDICT_UNKNOWN\x10\x03\"\xbf\x01\n\x1aRequestSubmitPermitRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x13\n\x0blease_token\x18\x03 \x01(\t\x12\x12\n\njournal_id\x18\x04 \x01(\t\x12\x1f\n\x17\x61ttests_no_click_record\x18\x05 \x01(\x08\x12\x33\n\x0cverification\x18\x06 \x01(\x0b\x32\x1d.ordergateway.v1.Verification\"\x8e\x01\n\x1bRequestSubmitPermitResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x30\n\x0cpermitted_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\tvalid_for\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xa8\x01\n\x13ReclaimOrderRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x12\n\njournal_id\x18\x04 \x01(\t\x12\x14\n\x0crequested_by\x18\x05 \x01(\t\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x10\n\x08\x61\x63\x63ounts\x18\x07 \x03(\t\x12\r\n\x05sites\x18\x08 \x03(\t\"=\n\x14ReclaimOrderResponse\x12%\n\x05lease\x18\x01 \x01(\x0b\x32\x16.ordergateway.v1.Lease2\x83\x04\n\x11OrderLeaseService\x12Z\n\x0bLeaseOrders\x12#.ordergateway.v1.LeaseOrdersRequest\x1a$.ordergateway.v1.LeaseOrdersResponse0\x01\x12Z\n\nRenewLease\x12\".ordergateway.v1.RenewLeaseRequest\x1a#.ordergateway.v1.RenewLeaseResponse\"\x03\x90\x02\x02\x12]\n\x0bReportOrder\x12#.ordergateway.v1.ReportOrderRequest\x1a$.ordergateway.v1.ReportOrderResponse\"\x03\x90\x02\x02\x12u\n\x13RequestSubmitPermit\x12+.ordergateway.v1.RequestSubmitPermitRequest\x1a,.ordergateway.v1.RequestSubmitPermitResponse\"\x03\x90\x02\x02\x12`\n\x0cReclaimOrder\x12$.ordergateway.v1.ReclaimOrderRequest\x1a%.ordergateway.v1.ReclaimOrderResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ordergateway.v1.order_leases_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_LEASE_LABELSENTRY']._loaded_options = None
+  _globals['_LEASE_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_ORDERLEASESERVICE'].methods_by_name['RenewLease']._loaded_options = None
   _globals['_ORDERLEASESERVICE'].methods_by_name['RenewLease']._serialized_options = b'\220\002\002'
   _globals['_ORDERLEASESERVICE'].methods_by_name['ReportOrder']._loaded_options = None
@@ -43,33 +45,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ORDERLEASESERVICE'].methods_by_name['ReclaimOrder']._loaded_options = None
   _globals['_ORDERLEASESERVICE'].methods_by_name['ReclaimOrder']._serialized_options = b'\220\002\002'
   _globals['_LEASE']._serialized_start=151
-  _globals['_LEASE']._serialized_end=618
-  _globals['_LEASEORDERSREQUEST']._serialized_start=621
-  _globals['_LEASEORDERSREQUEST']._serialized_end=774
-  _globals['_LEASEORDERSRESPONSE']._serialized_start=776
-  _globals['_LEASEORDERSRESPONSE']._serialized_end=896
-  _globals['_RENEWLEASEREQUEST']._serialized_start=898
-  _globals['_RENEWLEASEREQUEST']._serialized_end=1001
-  _globals['_OTHERORDERS']._serialized_start=1003
-  _globals['_OTHERORDERS']._serialized_end=1060
-  _globals['_RENEWLEASERESPONSE']._serialized_start=1063
-  _globals['_RENEWLEASERESPONSE']._serialized_end=1319
-  _globals['_REPORTORDERREQUEST']._serialized_start=1322
-  _globals['_REPORTORDERREQUEST']._serialized_end=1771
-  _globals['_REPORTORDERRESPONSE']._serialized_start=1773
-  _globals['_REPORTORDERRESPONSE']._serialized_end=1874
-  _globals['_VERIFICATION']._serialized_start=1877
-  _globals['_VERIFICATION']._serialized_end=2157
-  _globals['_VERIFICATION_VERDICT']._serialized_start=2056
-  _globals['_VERIFICATION_VERDICT']._serialized_end=2157
-  _globals['_REQUESTSUBMITPERMITREQUEST']._serialized_start=2160
-  _globals['_REQUESTSUBMITPERMITREQUEST']._serialized_end=2351
-  _globals['_REQUESTSUBMITPERMITRESPONSE']._serialized_start=2354
-  _globals['_REQUESTSUBMITPERMITRESPONSE']._serialized_end=2496
-  _globals['_RECLAIMORDERREQUEST']._serialized_start=2499
-  _globals['_RECLAIMORDERREQUEST']._serialized_end=2667
-  _globals['_RECLAIMORDERRESPONSE']._serialized_start=2669
-  _globals['_RECLAIMORDERRESPONSE']._serialized_end=2730
-  _globals['_ORDERLEASESERVICE']._serialized_start=2733
-  _globals['_ORDERLEASESERVICE']._serialized_end=3248
+  _globals['_LEASE']._serialized_end=717
+  _globals['_LEASE_LABELSENTRY']._serialized_start=672
+  _globals['_LEASE_LABELSENTRY']._serialized_end=717
+  _globals['_LEASEORDERSREQUEST']._serialized_start=720
+  _globals['_LEASEORDERSREQUEST']._serialized_end=873
+  _globals['_LEASEORDERSRESPONSE']._serialized_start=875
+  _globals['_LEASEORDERSRESPONSE']._serialized_end=995
+  _globals['_RENEWLEASEREQUEST']._serialized_start=997
+  _globals['_RENEWLEASEREQUEST']._serialized_end=1100
+  _globals['_OTHERORDERS']._serialized_start=1102
+  _globals['_OTHERORDERS']._serialized_end=1159
+  _globals['_RENEWLEASERESPONSE']._serialized_start=1162
+  _globals['_RENEWLEASERESPONSE']._serialized_end=1418
+  _globals['_REPORTORDERREQUEST']._serialized_start=1421
+  _globals['_REPORTORDERREQUEST']._serialized_end=1870
+  _globals['_REPORTORDERRESPONSE']._serialized_start=1872
+  _globals['_REPORTORDERRESPONSE']._serialized_end=1973
+  _globals['_VERIFICATION']._serialized_start=1976
+  _globals['_VERIFICATION']._serialized_end=2256
+  _globals['_VERIFICATION_VERDICT']._serialized_start=2155
+  _globals['_VERIFICATION_VERDICT']._serialized_end=2256
+  _globals['_REQUESTSUBMITPERMITREQUEST']._serialized_start=2259
+  _globals['_REQUESTSUBMITPERMITREQUEST']._serialized_end=2450
+  _globals['_REQUESTSUBMITPERMITRESPONSE']._serialized_start=2453
+  _globals['_REQUESTSUBMITPERMITRESPONSE']._serialized_end=2595
+  _globals['_RECLAIMORDERREQUEST']._serialized_start=2598
+  _globals['_RECLAIMORDERREQUEST']._serialized_end=2766
+  _globals['_RECLAIMORDERRESPONSE']._serialized_start=2768
+  _globals['_RECLAIMORDERRESPONSE']._serialized_end=2829
+  _globals['_ORDERLEASESERVICE']._serialized_start=2832
+  _globals['_ORDERLEASESERVICE']._serialized_end=3347
 # @@protoc_insertion_point(module_scope)

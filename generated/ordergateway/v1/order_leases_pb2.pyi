@@ -47,6 +47,26 @@ class Lease(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     TASK_ID_FIELD_NUMBER: _builtins.int
     SITE_FIELD_NUMBER: _builtins.int
     INTENT_JSON_FIELD_NUMBER: _builtins.int
@@ -61,6 +81,7 @@ class Lease(_message.Message):
     ACKNOWLEDGE_WITHIN_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key."""
     site: _builtins.str
@@ -107,6 +128,10 @@ class Lease(_message.Message):
     def acknowledge_within(self) -> _duration_pb2.Duration:
         """How long the worker may take to acknowledge it."""
 
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The upstream's own labels, see SubmitOrderRequest.labels."""
+
     def __init__(
         self,
         *,
@@ -124,10 +149,11 @@ class Lease(_message.Message):
         acknowledge_within: _duration_pb2.Duration | None = ...,
         traceparent: _builtins.str = ...,
         account: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["acknowledge_within", b"acknowledge_within", "lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl", "task_created_at", b"task_created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "acknowledge_within", b"acknowledge_within", "intent_json", b"intent_json", "known_state", b"known_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_token", b"lease_token", "lease_ttl", b"lease_ttl", "other_site_order_ids", b"other_site_order_ids", "other_site_order_ids_truncated", b"other_site_order_ids_truncated", "site", b"site", "task_created_at", b"task_created_at", "task_id", b"task_id", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "acknowledge_within", b"acknowledge_within", "intent_json", b"intent_json", "known_state", b"known_state", "labels", b"labels", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_token", b"lease_token", "lease_ttl", b"lease_ttl", "other_site_order_ids", b"other_site_order_ids", "other_site_order_ids_truncated", b"other_site_order_ids_truncated", "site", b"site", "task_created_at", b"task_created_at", "task_id", b"task_id", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

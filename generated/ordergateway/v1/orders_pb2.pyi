@@ -236,6 +236,26 @@ class Task(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     TASK_ID_FIELD_NUMBER: _builtins.int
     SITE_FIELD_NUMBER: _builtins.int
     INTENT_JSON_FIELD_NUMBER: _builtins.int
@@ -251,6 +271,7 @@ class Task(_message.Message):
     SUBMIT_PERMITTED_AT_FIELD_NUMBER: _builtins.int
     PLACEMENT_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The idempotency key: 1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Set by the upstream, or by the
     gateway where the upstream sent none.
@@ -293,6 +314,10 @@ class Task(_message.Message):
     def submit_permitted_at(self) -> _timestamp_pb2.Timestamp:
         """When the last submit permit was granted; absent when none ever was. Set by the gateway."""
 
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The upstream's own labels, see SubmitOrderRequest.labels. Set by the upstream."""
+
     def __init__(
         self,
         *,
@@ -311,10 +336,11 @@ class Task(_message.Message):
         submit_permitted_at: _timestamp_pb2.Timestamp | None = ...,
         placement: Global___Placement.ValueType = ...,
         account: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "callback_url", b"callback_url", "created_at", b"created_at", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "submit_permitted_at", b"submit_permitted_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "account", b"account", "callback_url", b"callback_url", "created_at", b"created_at", "intent_json", b"intent_json", "latest_state", b"latest_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "placement", b"placement", "reports", b"reports", "site", b"site", "status", b"status", "submit_permitted_at", b"submit_permitted_at", "task_id", b"task_id", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "account", b"account", "callback_url", b"callback_url", "created_at", b"created_at", "intent_json", b"intent_json", "labels", b"labels", "latest_state", b"latest_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "placement", b"placement", "reports", b"reports", "site", b"site", "status", b"status", "submit_permitted_at", b"submit_permitted_at", "task_id", b"task_id", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -357,11 +383,32 @@ class SubmitOrderRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     TASK_ID_FIELD_NUMBER: _builtins.int
     SITE_FIELD_NUMBER: _builtins.int
     INTENT_JSON_FIELD_NUMBER: _builtins.int
     CALLBACK_URL_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The idempotency key, see Task.task_id; not one of `lease`, `discovery`. Optional, but send your own: without it a
     lost answer must not be retried.
@@ -379,6 +426,12 @@ class SubmitOrderRequest(_message.Message):
     """The account on the site that shall order, 1 to 64 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Site and account
     together are the task's target: only a worker that serves it gets the task. Empty: the site's only account. Optional.
     """
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Labels by which the upstream and people find the task again: at most 16. A key is 1 to 64 of `A-Z a-z 0-9 . _ - /`, a
+        value at most 256 characters, without NUL. The gateway interprets none. Optional.
+        """
+
     def __init__(
         self,
         *,
@@ -387,10 +440,11 @@ class SubmitOrderRequest(_message.Message):
         intent_json: _builtins.str = ...,
         callback_url: _builtins.str | None = ...,
         account: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "callback_url", b"callback_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "account", b"account", "callback_url", b"callback_url", "intent_json", b"intent_json", "site", b"site", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "account", b"account", "callback_url", b"callback_url", "intent_json", b"intent_json", "labels", b"labels", "site", b"site", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -420,7 +474,7 @@ class SubmitOrderResponse(_message.Message):
     @_builtins.property
     def differs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of the fields in which this request differs from the task that existed: `site`, `account`, `intent_json`,
-        `callback_url`. The first ones stand. Empty if this call made the task.
+        `callback_url`, `labels`. The first ones stand. Empty if this call made the task.
         """
 
     def __init__(

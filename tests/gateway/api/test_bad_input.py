@@ -125,6 +125,13 @@ CASES: dict[str, list[Case]] = {
         Case({"site": ""}, "site", "one of the configured sites rakuten, sandbox"),
         Case({"site": "amazon"}, "site", "one of the configured sites"),
         *account(),
+        Case({"labels": {str(number): "" for number in range(17)}}, "labels", "must be at most 16 labels"),
+        *(
+            Case({"labels": {key: ""}}, "labels", "must have keys of 1 to 64 characters")
+            for key in ("", "a b", "é", "a" * 65, "a\n", "a\0", "a=b")
+        ),
+        Case({"labels": {"a": "é" * 257}}, "labels", "has 257 characters under a, the limit is 256"),
+        Case({"labels": {"a": "b\0"}}, "labels", "must not hold the character NUL"),
         Case({"intent_json": ""}, "intent_json", "is required"),
         Case({"intent_json": "[]"}, "intent_json", "must be a JSON object"),
         Case({"intent_json": "{"}, "intent_json", "is not JSON"),

@@ -6,7 +6,9 @@ import pytest
 
 from gateway.account_queries.submit import submit_query
 from gateway.domain.account_queries import QueryKind, QuerySubmission
+from gateway.domain.models import Submission
 from gateway.domain.states import OrderState
+from gateway.store import tasks
 from tests.gateway.account_queries.test_rules import POLICY as QUERY_POLICY
 from tests.gateway.store.conformance.conftest import StoreBook
 
@@ -164,3 +166,12 @@ def test_one_alert_of_a_kind_stands_for_a_subject(book: StoreBook) -> None:
     book.connection.execute(insert)
     with pytest.raises(book.engine.violation, match=r"(?i)unique"):
         book.connection.execute(insert)
+
+
+def test_labels_are_indexed_when_a_task_is_filed_and_never_change(book: StoreBook) -> None:
+    labels = '{"a":"1","b/c":"\\u65e5\\"\\\\"}'
+    book.run(tasks.add, Submission("po-1", "rakuten", "{}", None, labels_json=labels))
+    found = book.rows("SELECT key, value, row FROM task_labels ORDER BY key")
+    assert [tuple(row.values()) for row in found] == [("a", "1", 1), ("b/c", '日"\\', 1)]
+    with pytest.raises(book.engine.violation, match="labels never change"):
+        book.connection.execute("UPDATE tasks SET labels_json = '{}'")
