@@ -21,10 +21,13 @@ from bench.peers.scenarios import PEER_SCENARIOS
 from bench.query_scenarios import QUERY_SCENARIOS
 from bench.result import Skipped, show
 from bench.scenarios import FULL, QUICK, SCENARIOS
+from bench.search_scenarios import SEARCH_SCENARIOS
 from bench.target_scenarios import TARGET_SCENARIOS
 from demo.programs import ProgramError, end_on_signals
 
-OURS = SCENARIOS | HTTP_SCENARIOS | QUERY_SCENARIOS | TARGET_SCENARIOS | ENGINE_SCENARIOS | FLEET_SCENARIOS
+OURS = (
+    SCENARIOS | HTTP_SCENARIOS | QUERY_SCENARIOS | TARGET_SCENARIOS | SEARCH_SCENARIOS | ENGINE_SCENARIOS | FLEET_SCENARIOS
+)
 ALL = OURS | PEER_SCENARIOS
 BUSY = 0.5
 

@@ -9,7 +9,7 @@ import grpc
 import typer
 from google.protobuf.message import DecodeError, Message
 from google.rpc.status_pb2 import Status
-from ordergateway.v1 import errors_pb2
+from ordergateway.v1 import errors_pb2, orders_pb2
 from ordergateway.v1.account_queries_pb2_grpc import AccountQueryServiceStub
 from ordergateway.v1.catalog_pb2_grpc import CatalogServiceStub
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
@@ -76,6 +76,19 @@ class Client:
             # An empty page is the last one, whatever else it says: a page has at least one item.
             if not answer.next_page_token or not page or len(found) >= limit:
                 return found
+            request.page_token = answer.next_page_token
+
+    def search(self, request: orders_pb2.ListOrdersRequest, limit: int | None = None) -> Iterator[orders_pb2.Task]:
+        """Yield up to `limit` tasks, one page in memory. Of a search a page may be empty and another one follow."""
+        left = limit
+        while left is None or left > 0:
+            request.page_size = 200 if left is None else min(200, left)
+            answer: orders_pb2.ListOrdersResponse = self.call(self.orders.ListOrders, request)
+            yield from answer.tasks
+            left = None if left is None else left - len(answer.tasks)
+            # What repeats itself would never end.
+            if answer.next_page_token in ("", request.page_token):
+                return
             request.page_token = answer.next_page_token
 
 

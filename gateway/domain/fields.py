@@ -36,6 +36,7 @@ MAX_YEN: Final = 2**53 - 1
 """The largest integer that every JSON reader keeps exact."""
 
 _KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+_PART_OF_KEY: Final = re.compile(r"[A-Za-z0-9._-]{0,128}", re.ASCII)
 _ACCOUNT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _LABEL_KEY: Final = re.compile(r"[A-Za-z0-9._/-]{1,64}", re.ASCII)
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
@@ -131,6 +132,13 @@ def labels(field: str, values: Mapping[str, str]) -> str:
         if "\0" in value:
             raise invalid(field, f"must not hold the character NUL, as it does under {key}")
     return labels_text(values)
+
+
+def part_of_key(field: str, value: str) -> str:
+    """Check a part of a task_id that is searched for: up to 128 of `A-Z a-z 0-9 . _ -`; empty: any."""
+    if not _PART_OF_KEY.fullmatch(value):
+        raise invalid(field, "must be up to 128 characters of A-Z a-z 0-9 . _ -, as a task_id has them")
+    return value
 
 
 def json_object(field: str, value: str, *, max_bytes: int) -> str:

@@ -7,12 +7,11 @@ from typing import Final
 from common.target import Target, targets
 from gateway.domain.health import Health, QueuedTask, WorkerSeen
 from gateway.domain.instant import Instant, microseconds, parse_utc
-from gateway.domain.models import Policy, TaskDetail, TaskFilter
-from gateway.domain.paging import Page, Slice, fill, in_batches
+from gateway.domain.models import Policy, TaskDetail
 from gateway.domain.refusals import Refusal
 from gateway.orders.submit import not_found
-from gateway.store import counts, pauses, task_lists, tasks, workers
-from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction
+from gateway.store import counts, pauses, tasks, workers
+from gateway.store.port import ReadTransaction
 from gateway.store.reports import with_reports
 
 MAX_WAITING_SHOWN: Final = 100
@@ -24,35 +23,6 @@ def get_task(tx: ReadTransaction, _now: Instant, task_id: str) -> TaskDetail | R
     """Return one task with its reports."""
     task = tasks.find(tx, task_id)
     return not_found(task_id) if task is None else with_reports(tx, task)
-
-
-def list_tasks(
-    tx: ReadTransaction, _now: Instant, wanted: TaskFilter, below: int | None, count: int
-) -> Page[TaskDetail, int]:
-    """Return up to `count` of the wanted tasks older than row `below` (None: from the newest), newest first.
-
-    Fewer where they are large, but at least one, so that a page fits the 4 MiB that a client takes by default. Rows are
-    numbered by submission and never reused, so paging neither skips nor repeats.
-    """
-    found = in_batches(
-        lambda last, few: task_lists.newest(tx, wanted, last, few),
-        ABOVE_ALL_ROWS if below is None else below,
-        lambda task: task.row,
-    )
-    page = fill((with_reports(tx, task) for task in found), count, size_of_task)
-    return Page(page.items, page.items[-1].task.row if page.more else None)
-
-
-def list_tasks_from(
-    tx: ReadTransaction, now: Instant, wanted: TaskFilter, offset: int, count: int
-) -> Slice[TaskDetail]:
-    """Return a page as `list_tasks` does, after leaving out the `offset` newest, and how many tasks there are in all.
-
-    For the documented JSON contract. Both figures come from an index alone.
-    """
-    first = task_lists.row_at(tx, wanted, min(offset, ABOVE_ALL_ROWS))
-    found = () if first is None else list_tasks(tx, now, wanted, first + 1, count).items
-    return Slice(found, task_lists.number_of(tx, wanted))
 
 
 def size_of_task(detail: TaskDetail) -> int:

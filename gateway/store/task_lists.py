@@ -1,30 +1,7 @@
-"""Lists of tasks by status, site and account, newest first, and how many there are; an index stands behind each."""
+"""Lists of tasks by status, site and account as the JSON contract counts them; an index stands behind each."""
 
-from collections.abc import Sequence
-
-from gateway.domain.models import Task, TaskFilter
+from gateway.domain.models import TaskFilter
 from gateway.store.port import ReadTransaction, Row
-from gateway.store.tasks import task_of
-
-
-def newest(tx: ReadTransaction, wanted: TaskFilter, below: int, count: int) -> Sequence[Task]:
-    """Return up to `count` of the wanted tasks of rows smaller than `below`, newest first."""
-    status, site, account = wanted.status, wanted.site, wanted.account
-    if account is not None and status is not None:
-        rows = tx.all(
-            "tasks_newest_by_status_and_account", status=status, site=site, account=account, below=below, count=count
-        )
-    elif account is not None:
-        rows = tx.all("tasks_newest_by_account", site=site, account=account, below=below, count=count)
-    elif status is not None and site is not None:
-        rows = tx.all("tasks_newest_by_status_and_site", status=status, site=site, below=below, count=count)
-    elif status is not None:
-        rows = tx.all("tasks_newest_by_status", status=status, below=below, count=count)
-    elif site is not None:
-        rows = tx.all("tasks_newest_by_site", site=site, below=below, count=count)
-    else:
-        rows = tx.all("tasks_newest", below=below, count=count)
-    return [task_of(row) for row in rows]
 
 
 def row_at(tx: ReadTransaction, wanted: TaskFilter, offset: int) -> int | None:

@@ -9,7 +9,7 @@ from tests.contract.transports import TRANSPORTS, Clients, RefusedError, clients
 from tests.gateway.support.grpc_api import duration
 from tests.gateway.support.in_process import RunningGateway
 
-LABELS = {"project/2026": "買い物 \"7\" \\ \n,=1+1", "Team.a_b-c": "", "a" * 64: "é" * 256}
+LABELS = {"project/2026": '買い物 "7" \\ \n,=1+1', "Team.a_b-c": "", "a" * 64: "é" * 256}
 
 
 @pytest.fixture

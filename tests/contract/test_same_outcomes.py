@@ -130,8 +130,8 @@ async def test_a_task_looks_alike_on_every_transport_at_every_step(connected: Cl
     assert (await alike())["placement"] == "impossible"
     lease = await connected.rest("GET", "/api/orders/lease", worker_id="w1", wait=0)
     assert lease.keys() == {
-        "task_id", "site", "account", "intent", "lease_expires_at", "lease_count", "known_state", "lease_token", "labels",
-        "other_site_order_ids", "other_site_order_ids_truncated",
+        "task_id", "site", "account", "intent", "lease_expires_at", "lease_count", "known_state", "lease_token",
+        "labels", "other_site_order_ids", "other_site_order_ids_truncated",
     }  # fmt: skip
     assert (await alike())["placement"] == "possible"
     told = {

@@ -17,10 +17,10 @@ from gateway.domain.models import (
     Submission,
     Submitted,
     TaskDetail,
-    TaskFilter,
 )
 from gateway.domain.operations import Resolution
 from gateway.domain.refusals import Refusal
+from gateway.domain.search import TaskSearch
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.operations.actions import expire_now, requeue, resolve, withdraw
 from gateway.operations.pause import pause, resume
@@ -29,8 +29,8 @@ from gateway.orders.expire import expire_due
 from gateway.orders.hold import renew
 from gateway.orders.lease import open_lease, reclaim, undo_lease
 from gateway.orders.permit import request_permit
-from gateway.orders.read import list_tasks
 from gateway.orders.report import report
+from gateway.orders.search import search_tasks
 from gateway.orders.submit import cancel, submit
 from tests.gateway.support.book import POLICY, Book
 from tests.gateway.support.manual_time import TICK, ManualTime
@@ -141,7 +141,7 @@ class OrdersInUseCases:
         self.sweep()
 
     def view(self) -> View:
-        page = self._run(list_tasks, TaskFilter(), None, 100)
+        page = self._run(search_tasks, TaskSearch(), None, 100)
         late = self._book.rows("SELECT count(*) AS count FROM events WHERE kind = 'report_refused'")
         return View(tuple(map(_seen, page.items)), frozenset(self._book.alerts()), late[0]["count"])
 

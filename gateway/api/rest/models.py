@@ -90,8 +90,8 @@ class Submit(StrictBody):
     )
     labels: dict[str, str] | None = Field(
         None,
-        description="At most 16 labels of your own, by which the task is found again. A key is 1 to 64 of `A-Z a-z 0-9 . "
-        "_ - /`, a value at most 256 characters.",
+        description="At most 16 labels of your own, by which the task is found again. "
+        "A key is 1 to 64 of `A-Z a-z 0-9 . _ - /`, a value at most 256 characters.",
         examples=[{"team": "purchasing", "project": "2026/07"}],
     )
 
@@ -104,7 +104,7 @@ class Submitted(BaseModel):
     created: bool = Field(description="False if the task existed; then nothing was changed.")
     intent_matches: bool = Field(description="False if the task existed with another intent; the first one stands.")
     differs: list[str] = Field(
-        description="In which of `site`, `account`, `intent`, `callback_url`, `labels` it differs from the one that existed."
+        description="Which of `site`, `account`, `intent`, `callback_url`, `labels` differ from the task that existed."
     )
 
 
@@ -176,4 +176,8 @@ class TaskList(BaseModel):
     total: int = Field(description="How many tasks match in all.")
     limit: int = Field(description="As asked for; where the slice was cut short by its size, how many items it has.")
     offset: int
-    next_offset: int | None = Field(description="Where the next slice begins; null on the last one.")
+    next_offset: int | None = Field(description="Where the next slice begins; null on the last one, and in a search.")
+    total_is_exact: bool = Field(True, description="False in a search, whose `total` counts this page alone.")
+    next_page_token: str | None = Field(
+        None, description="In a search alone: the `page_token` of the next page; null on the last one."
+    )

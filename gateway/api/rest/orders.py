@@ -3,20 +3,23 @@
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gateway.api.answers import accepted
+from gateway.api.codec.search import make_search_token, search_position
 from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
 from gateway.api.rest.parameters import AccountFilter, Limit, Offset, TaskIdInPath
 from gateway.api.rest.route import FacadeRoute, call_of, text_of
-from gateway.api.rest.slices import answer_page
+from gateway.api.rest.search_parameters import SearchParameters, Statuses
+from gateway.api.rest.slices import answer_page, answer_search
 from gateway.api.submission import file_order
 from gateway.domain import fields
-from gateway.domain.models import Actor, Policy, Submission, TaskFilter
-from gateway.domain.states import TaskStatus
-from gateway.orders.read import get_task, list_tasks_from
+from gateway.domain.models import Actor, Policy, Submission
+from gateway.domain.refusals import invalid
+from gateway.orders.read import get_task
+from gateway.orders.search import list_tasks_from, search_tasks
 from gateway.store.port import Store
 from gateway.task_document import task_document
 
@@ -65,20 +68,30 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
         openapi_extra=mirrors(_SERVICE, "ListOrders"),
     )
     async def list_orders(
-        status: Annotated[TaskStatus | None, Query(description="Only tasks in this status.")] = None,
+        further: Annotated[SearchParameters, Depends()],
+        status: Statuses = None,
         site: Annotated[str | None, Query(description="Only tasks of this site.")] = None,
         account: AccountFilter = None,
         limit: Limit = fields.DEFAULT_PAGE_SIZE,
         offset: Offset = 0,
+        page_token: Annotated[str | None, Query(description="`next_page_token` of the page before.")] = None,
     ) -> Response:
         """List tasks, newest first, one slice at a time. A task filed meanwhile moves the others one place on.
 
         A slice holds about 3 MiB at most: where the tasks are large it has fewer of them than were asked for, and its
         `limit` says how many. Go on at `next_offset`.
+
+        With several statuses, or a parameter beside status, site and account, the list is searched and not counted: go
+        on with `next_page_token` until it is null. A page may be short, or empty, and another one follow.
         """
-        checked = None if site is None else fields.site("site", site, policy.sites)
-        found = await store.read(list_tasks_from, TaskFilter(status, checked, account), offset, limit)
-        return await answer_page(task_document, found.items, found.total, limit, offset)
+        wanted = further.search(status, site, account, policy)
+        if wanted.plain is not None and page_token is None:
+            found = await store.read(list_tasks_from, wanted.plain, offset, limit)
+            return await answer_page(task_document, found.items, found.total, limit, offset)
+        if offset:
+            raise invalid("offset", "must be 0 in a search; go on with next_page_token")
+        page = await store.read(search_tasks, wanted, search_position(page_token or "", wanted), limit)
+        return await answer_search(task_document, page.items, make_search_token(page.next_after, wanted), limit)
 
     @router.get(
         "/{task_id}",

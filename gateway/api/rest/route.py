@@ -3,10 +3,12 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from typing import Any, ClassVar, Final
 
 from fastapi import Request, Response
+from fastapi._compat import ModelField
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
@@ -58,7 +60,7 @@ class FacadeRoute(APIRoute):
         mirrors = (self.openapi_extra or {}).get(MIRRORS)
         takes_body = self.body_field is not None
         needs_body = self.body_field is not None and self.body_field.field_info.is_required()
-        parameters = {field.alias for field in self.dependant.query_params}
+        parameters = {field.alias for field in _query_parameters(self.dependant)}
         where = f"{'/'.join(sorted(self.methods or ()))} {self.path_format}"
 
         async def serve(request: Request) -> Response:
@@ -122,6 +124,12 @@ def text_of(request: Request, name: str) -> str:
     """Return the text of a member of the body as it came."""
     members: dict[str, Member] = request.state.members
     return members[name].text
+
+
+def _query_parameters(dependant: Dependant) -> Iterator[ModelField]:
+    yield from dependant.query_params
+    for each in dependant.dependencies:
+        yield from _query_parameters(each)
 
 
 def _once_each(request: Request, parameters: Collection[str]) -> None:

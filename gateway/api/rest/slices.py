@@ -27,3 +27,18 @@ async def answer_page(
         "next_offset": end if has_more else None,
     }
     return await off_the_loop(lambda: success({"items": [document(item) for item in items], **told}))
+
+
+async def answer_search(
+    document: Callable[[T], dict[str, Any]], items: Sequence[T], next_page_token: str, limit: int
+) -> Response:
+    """Answer with a page of a search. Nobody counted what there is in all: `total` is what is shown here."""
+    told = {
+        "total": len(items),
+        "total_is_exact": False,
+        "limit": limit,
+        "offset": 0,
+        "next_offset": None,
+        "next_page_token": next_page_token or None,
+    }
+    return await off_the_loop(lambda: success({"items": [document(item) for item in items], **told}))

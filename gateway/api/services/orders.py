@@ -8,15 +8,16 @@ from ordergateway.v1 import orders_pb2
 from gateway.api.answers import accepted, converted, heartbeat
 from gateway.api.call import Call
 from gateway.api.codec import orders as codec
-from gateway.api.codec.page_tokens import make_page_token, page_token
+from gateway.api.codec.search import list_search, make_search_token, search_position
 from gateway.api.offload import checked
 from gateway.api.submission import checked_each, file_order, file_orders
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import Heartbeat
 from gateway.dispatch.watch import watch
 from gateway.domain import fields
-from gateway.domain.models import Actor, Policy, TaskFilter
-from gateway.orders.read import get_task, list_tasks
+from gateway.domain.models import Actor, Policy
+from gateway.orders.read import get_task
+from gateway.orders.search import search_tasks
 from gateway.orders.submit import cancel
 from gateway.orders.topics import topic_of
 from gateway.store.port import Store
@@ -61,17 +62,13 @@ class OrderService:
 
     async def list_orders(self, request: orders_pb2.ListOrdersRequest, call: Call) -> orders_pb2.ListOrdersResponse:
         """Return one page of tasks."""
-        status = codec.task_status("status", request.status)
-        site = fields.site("site", request.site, self._policy.sites) if request.site else None
-        account = fields.account("account", request.account) or None
-        # An account only where there is one: a page token of before this field still leads on.
-        filters = [status or "", site or "", *([account] if account else [])]
-        below = page_token(request.page_token, filters)
+        wanted = list_search(request, self._policy)
+        after = search_position(request.page_token, wanted)
         size = fields.page_size("page_size", request.page_size)
-        page = await self._store.read(list_tasks, TaskFilter(status, site, account), below, size)
+        page = await self._store.read(search_tasks, wanted, after, size)
         return orders_pb2.ListOrdersResponse(
             tasks=await converted(codec.task_message, page.items),
-            next_page_token=make_page_token(page.next_after, filters),
+            next_page_token=make_search_token(page.next_after, wanted),
         )
 
     async def watch_order(

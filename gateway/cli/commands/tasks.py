@@ -13,12 +13,13 @@ from common.target import Target
 from gateway.cli.client import Client, connected
 from gateway.cli.commands.events import event_rows
 from gateway.cli.exit_codes import EPILOG
-from gateway.cli.options import AccountOption, GatewayOption, JsonOption, LimitOption, SiteOption, TaskArgument, choice
-from gateway.cli.output import as_json, list_as_json, name_of, number_of, when, word
+from gateway.cli.options import GatewayOption, JsonOption, LimitOption, TaskArgument
+from gateway.cli.output import as_json, list_as_json, name_of, when, word
+from gateway.cli.search_options import selects_tasks
 
 tasks = typer.Typer(help="Look at tasks.", no_args_is_help=True)
 
-StatusOption = Annotated[str | None, choice("--status", orders_pb2.TaskStatus, "Only in this status.")]
+OldestFirstOption = Annotated[bool, typer.Option("--oldest-first", help="The oldest first.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,18 +28,18 @@ def add_to(app: typer.Typer) -> None:
 
 
 @tasks.command("list")
+@selects_tasks
 def list_tasks(
-    status: StatusOption = None,
-    site: SiteOption = "",
-    account: AccountOption = "",
+    selected: orders_pb2.TaskFilter,
+    oldest_first: OldestFirstOption = False,
     limit: LimitOption = 50,
     gateway: GatewayOption = None,
     as_json_: JsonOption = False,
 ) -> None:
-    """List tasks, the newest first."""
-    request = orders_pb2.ListOrdersRequest(site=site, account=account, status=number_of(orders_pb2.TaskStatus, status))
+    """List tasks, the newest first; with --updated-from or --updated-to those first that changed last."""
+    request = list_request(selected, oldest_first=oldest_first)
     with connected(gateway) as client:
-        found = client.pages(client.orders.ListOrders, request, "tasks", limit)
+        found = list(client.search(request, limit))
     if as_json_:
         list_as_json("tasks", found)
         return
@@ -86,6 +87,23 @@ def watch(task: TaskArgument, gateway: GatewayOption = None, as_json_: JsonOptio
                 print_json_line(as_json(found))
             else:
                 print_line(Text("  ").join(_line(found)))
+
+
+def list_request(selected: orders_pb2.TaskFilter, *, oldest_first: bool) -> orders_pb2.ListOrdersRequest:
+    """Ask for the selected tasks. What an older gateway knows is asked for as it knows it."""
+    request = orders_pb2.ListOrdersRequest(site=selected.site, account=selected.account)
+    further = orders_pb2.TaskFilter()
+    further.CopyFrom(selected)
+    further.ClearField("site")
+    further.ClearField("account")
+    if len(selected.statuses) == 1:
+        request.status = selected.statuses[0]
+        further.ClearField("statuses")
+    if oldest_first:
+        further.order = orders_pb2.TASK_ORDER_OLDEST_FIRST
+    if further.ByteSize():
+        request.filter.CopyFrom(further)
+    return request
 
 
 def task_fields(task: orders_pb2.Task) -> Iterator[tuple[str, str | Text]]:

@@ -61,29 +61,6 @@ UPDATE tasks SET lease_deadline_us = :deadline_us WHERE task_id = :task_id AND s
 -- name: task_rekey_slot
 UPDATE tasks SET slot = :slot WHERE task_id = :task_id AND slot IS NOT NULL;
 
--- name: tasks_newest
-SELECT * FROM tasks WHERE row < :below ORDER BY row DESC LIMIT :count;
-
--- name: tasks_newest_by_status
-SELECT * FROM tasks WHERE status = :status AND row < :below ORDER BY row DESC LIMIT :count;
-
--- name: tasks_newest_by_site
-SELECT * FROM tasks WHERE site = :site AND row < :below ORDER BY row DESC LIMIT :count;
-
--- name: tasks_newest_by_status_and_site
-SELECT * FROM tasks WHERE status = :status AND site = :site AND row < :below ORDER BY row DESC LIMIT :count;
-
--- name: tasks_newest_by_account
-SELECT * FROM tasks
-WHERE account = :account AND account <> '' AND (CAST(:site AS text) IS NULL OR site = :site) AND row < :below
-ORDER BY row DESC LIMIT :count;
-
--- name: tasks_newest_by_status_and_account
-SELECT * FROM tasks
-WHERE status = :status AND account = :account AND account <> '' AND (CAST(:site AS text) IS NULL OR site = :site)
-    AND row < :below
-ORDER BY row DESC LIMIT :count;
-
 -- name: tasks_slice
 SELECT * FROM tasks WHERE row IN (
     SELECT row FROM tasks ORDER BY row DESC LIMIT :count OFFSET :offset

@@ -159,6 +159,30 @@ PLACEMENT_CERTAIN: Placement.ValueType  # 3
 """An order exists: a report, even a refused one, says so."""
 Global___Placement: _TypeAlias = Placement  # noqa: Y015
 
+class _TaskOrder:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TaskOrderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskOrder.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TASK_ORDER_UNSPECIFIED: _TaskOrder.ValueType  # 0
+    """Newest first."""
+    TASK_ORDER_NEWEST_FIRST: _TaskOrder.ValueType  # 1
+    """Newest first."""
+    TASK_ORDER_OLDEST_FIRST: _TaskOrder.ValueType  # 2
+    """Oldest first. With a range of `updated_at` this is how to follow changes: a task that changes comes again."""
+
+class TaskOrder(_TaskOrder, metaclass=_TaskOrderEnumTypeWrapper):
+    """In which order tasks are listed: by submission, or by their last change where the filter names a range of it."""
+
+TASK_ORDER_UNSPECIFIED: TaskOrder.ValueType  # 0
+"""Newest first."""
+TASK_ORDER_NEWEST_FIRST: TaskOrder.ValueType  # 1
+"""Newest first."""
+TASK_ORDER_OLDEST_FIRST: TaskOrder.ValueType  # 2
+"""Oldest first. With a range of `updated_at` this is how to follow changes: a task that changes comes again."""
+Global___TaskOrder: _TypeAlias = TaskOrder  # noqa: Y015
+
 @_typing.final
 class Report(_message.Message):
     """What happened to the order, as one report of the worker says. One row a task and state."""
@@ -663,6 +687,7 @@ class ListOrdersRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
     status: Global___TaskStatus.ValueType
     """Only tasks in this status; unspecified: all."""
     site: _builtins.str
@@ -673,6 +698,10 @@ class ListOrdersRequest(_message.Message):
     """next_page_token of the page before, with the same filters; empty: the first page."""
     account: _builtins.str
     """Only tasks of this account; empty: all."""
+    @_builtins.property
+    def filter(self) -> Global___TaskFilter:
+        """Further conditions, and the order. What stands above must not stand here too. Optional."""
+
     def __init__(
         self,
         *,
@@ -681,14 +710,119 @@ class ListOrdersRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         account: _builtins.str = ...,
+        filter: Global___TaskFilter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "page_size", b"page_size", "page_token", b"page_token", "site", b"site", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "site", b"site", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListOrdersRequest: _TypeAlias = ListOrdersRequest  # noqa: Y015
+
+@_typing.final
+class TaskFilter(_message.Message):
+    """Which tasks. All conditions must hold; what is empty or absent holds for every task."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    STATUSES_FIELD_NUMBER: _builtins.int
+    SITE_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    SITE_ORDER_ID_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_TO_FIELD_NUMBER: _builtins.int
+    UPDATED_FROM_FIELD_NUMBER: _builtins.int
+    UPDATED_TO_FIELD_NUMBER: _builtins.int
+    NEEDS_DECISION_FIELD_NUMBER: _builtins.int
+    TASK_ID_PREFIX_FIELD_NUMBER: _builtins.int
+    TASK_ID_CONTAINS_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    site: _builtins.str
+    """Of this site."""
+    account: _builtins.str
+    """Of this account."""
+    site_order_id: _builtins.str
+    """With this order number of the site, be it told by a worker or stated by a person, 1 to 128 printable characters."""
+    needs_decision: _builtins.bool
+    """That wait for a person's decision, see OperationsService.ListDecisions."""
+    task_id_prefix: _builtins.str
+    """Whose task_id begins so, at most 128 characters, capitals apart. Found by an index."""
+    task_id_contains: _builtins.str
+    """Whose task_id contains this, at most 128 characters, capitals apart. No index knows it: tasks are looked through in
+    the list's order, about 20,000 a page.
+    """
+    order: Global___TaskOrder.ValueType
+    """The order of the list."""
+    @_builtins.property
+    def statuses(self) -> _containers.RepeatedScalarFieldContainer[Global___TaskStatus.ValueType]:
+        """In one of these statuses."""
+
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """With each of these labels, at most 16."""
+
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Filed at this time or later."""
+
+    @_builtins.property
+    def created_to(self) -> _timestamp_pb2.Timestamp:
+        """Filed before this time."""
+
+    @_builtins.property
+    def updated_from(self) -> _timestamp_pb2.Timestamp:
+        """Last changed at this time or later. With this or the next one the order is by `updated_at`."""
+
+    @_builtins.property
+    def updated_to(self) -> _timestamp_pb2.Timestamp:
+        """Last changed before this time."""
+
+    def __init__(
+        self,
+        *,
+        statuses: _abc.Iterable[Global___TaskStatus.ValueType] | None = ...,
+        site: _builtins.str = ...,
+        account: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        site_order_id: _builtins.str = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_to: _timestamp_pb2.Timestamp | None = ...,
+        updated_from: _timestamp_pb2.Timestamp | None = ...,
+        updated_to: _timestamp_pb2.Timestamp | None = ...,
+        needs_decision: _builtins.bool = ...,
+        task_id_prefix: _builtins.str = ...,
+        task_id_contains: _builtins.str = ...,
+        order: Global___TaskOrder.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_from", b"created_from", "created_to", b"created_to", "updated_from", b"updated_from", "updated_to", b"updated_to"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "created_from", b"created_from", "created_to", b"created_to", "labels", b"labels", "needs_decision", b"needs_decision", "order", b"order", "site", b"site", "site_order_id", b"site_order_id", "statuses", b"statuses", "task_id_contains", b"task_id_contains", "task_id_prefix", b"task_id_prefix", "updated_from", b"updated_from", "updated_to", b"updated_to"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskFilter: _TypeAlias = TaskFilter  # noqa: Y015
 
 @_typing.final
 class ListOrdersResponse(_message.Message):
@@ -702,7 +836,7 @@ class ListOrdersResponse(_message.Message):
     """Ask for the next page with this; empty on the last page. Opaque."""
     @_builtins.property
     def tasks(self) -> _containers.RepeatedCompositeFieldContainer[Global___Task]:
-        """The tasks with their reports, newest first."""
+        """The tasks with their reports, newest first unless the filter says otherwise."""
 
     def __init__(
         self,

@@ -112,7 +112,10 @@ class OrderServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListOrders(self, request, context):
-        """Tasks, newest first, page by page. A page never skips or repeats a task that existed when the first page was read.
+        """Tasks, newest first unless the filter says otherwise, page by page. A page never skips or repeats a task that existed
+        when the first page was read; only in the order of update a task moves when it changes meanwhile. What a page costs is
+        bounded, however many tasks there are: where few of many are wanted it may be short, or empty, and yet have a
+        next_page_token. With the fields `status`, `site` and `account` alone a page that is not the last one has a task.
 
         Refusals: INVALID_ARGUMENT (filter, page_size, a page_token of another filter). Next: start over without token.
         """

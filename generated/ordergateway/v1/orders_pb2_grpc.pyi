@@ -75,7 +75,10 @@ class OrderServiceStub:
     Refusals: INVALID_ARGUMENT, NOT_FOUND.
     """
     ListOrders: _grpc.UnaryUnaryMultiCallable[_orders_pb2.ListOrdersRequest, _orders_pb2.ListOrdersResponse]
-    """Tasks, newest first, page by page. A page never skips or repeats a task that existed when the first page was read.
+    """Tasks, newest first unless the filter says otherwise, page by page. A page never skips or repeats a task that existed
+    when the first page was read; only in the order of update a task moves when it changes meanwhile. What a page costs is
+    bounded, however many tasks there are: where few of many are wanted it may be short, or empty, and yet have a
+    next_page_token. With the fields `status`, `site` and `account` alone a page that is not the last one has a task.
 
     Refusals: INVALID_ARGUMENT (filter, page_size, a page_token of another filter). Next: start over without token.
     """
@@ -126,7 +129,10 @@ class OrderServiceAsyncStub(OrderServiceStub):
     Refusals: INVALID_ARGUMENT, NOT_FOUND.
     """
     ListOrders: _aio.UnaryUnaryMultiCallable[_orders_pb2.ListOrdersRequest, _orders_pb2.ListOrdersResponse]  # type: ignore[assignment]
-    """Tasks, newest first, page by page. A page never skips or repeats a task that existed when the first page was read.
+    """Tasks, newest first unless the filter says otherwise, page by page. A page never skips or repeats a task that existed
+    when the first page was read; only in the order of update a task moves when it changes meanwhile. What a page costs is
+    bounded, however many tasks there are: where few of many are wanted it may be short, or empty, and yet have a
+    next_page_token. With the fields `status`, `site` and `account` alone a page that is not the last one has a task.
 
     Refusals: INVALID_ARGUMENT (filter, page_size, a page_token of another filter). Next: start over without token.
     """
@@ -198,7 +204,10 @@ class OrderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _orders_pb2.ListOrdersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_orders_pb2.ListOrdersResponse, _abc.Awaitable[_orders_pb2.ListOrdersResponse]]:
-        """Tasks, newest first, page by page. A page never skips or repeats a task that existed when the first page was read.
+        """Tasks, newest first unless the filter says otherwise, page by page. A page never skips or repeats a task that existed
+        when the first page was read; only in the order of update a task moves when it changes meanwhile. What a page costs is
+        bounded, however many tasks there are: where few of many are wanted it may be short, or empty, and yet have a
+        next_page_token. With the fields `status`, `site` and `account` alone a page that is not the last one has a task.
 
         Refusals: INVALID_ARGUMENT (filter, page_size, a page_token of another filter). Next: start over without token.
         """

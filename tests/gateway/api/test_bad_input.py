@@ -172,6 +172,30 @@ CASES: dict[str, list[Case]] = {
         Case({"status": -1}, "status", "is -1"),
         Case({"site": "amazon"}, "site", "one of the configured sites"),
         *account(),
+        *(
+            Case(fields, f"filter.{field}", says)
+            for fields, field, says in (
+                ({"filter": {"statuses": [99]}}, "statuses", "is 99, which is no status"),
+                ({"filter": {"statuses": [0]}}, "statuses", "must not hold the unspecified status"),
+                ({"filter": {"statuses": [1]}, "status": 1}, "statuses", "must not be set beside status"),
+                ({"filter": {"site": "amazon"}}, "site", "one of the configured sites"),
+                ({"filter": {"site": "rakuten"}, "site": "rakuten"}, "site", "must not be set beside site"),
+                ({"filter": {"account": "a b"}}, "account", ACCOUNT),
+                ({"filter": {"account": "a"}, "account": "a"}, "account", "must not be set beside account"),
+                ({"filter": {"labels": {"a b": ""}}}, "labels", "must have keys of 1 to 64 characters"),
+                ({"filter": {"labels": {str(n): "" for n in range(17)}}}, "labels", "must be at most 16 labels"),
+                ({"filter": {"site_order_id": "\t"}}, "site_order_id", "must be 1 to 128 printable characters"),
+                (
+                    {"filter": {"created_from": Timestamp(seconds=2**40)}},
+                    "created_from",
+                    "between the years 1 and 9999",
+                ),
+                ({"filter": {"updated_to": Timestamp(nanos=-1)}}, "updated_to", "between the years 1 and 9999"),
+                ({"filter": {"task_id_prefix": "é"}}, "task_id_prefix", "must be up to 128 characters"),
+                ({"filter": {"task_id_contains": "a" * 129}}, "task_id_contains", "must be up to 128 characters"),
+                ({"filter": {"order": 99}}, "order", "is 99, which is no order of a list"),
+            )
+        ),
         Case({"page_size": -1}, "page_size", "from 1 to 200"),
         Case({"page_size": 201}, "page_size", "from 1 to 200"),
         *(

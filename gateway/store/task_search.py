@@ -1,0 +1,91 @@
+"""Rows of tasks in the order of a list, by the index behind a condition; and which of them meet all the others."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gateway.domain.json_writing import dump
+from gateway.domain.models import Task
+from gateway.domain.search import Position, TaskSearch, since_epoch, utc_of
+from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction
+from gateway.store.tasks import task_of
+
+_AFTER_ALL_TIMES = "~"
+_BEFORE_ALL_TIMES = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Tasks that an index holds in the order of their rows: by status, site, account, label, or status and one of
+    site and account; `parameters` are those of the statement. Nothing: all tasks.
+    """
+
+    by: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def rows_of(tx: ReadTransaction, lane: Lane, between: tuple[int, int], count: int, *, oldest_first: bool) -> list[int]:
+    """Return up to `count` rows of a lane between two others, neither included, in the order of the list."""
+    name = ("rows_oldest" if oldest_first else "rows_newest") + lane.by
+    above, below = between
+    return [row["row"] for row in tx.all(name, **lane.parameters, above=above, below=below, count=count)]
+
+
+def rows_by_update(tx: ReadTransaction, wanted: TaskSearch, after: Position | None, count: int) -> Sequence[Position]:
+    """Return up to `count` positions of tasks updated in the wanted range, behind `after`, in the list's order."""
+    from_at, above = wanted.updated_from or _BEFORE_ALL_TIMES, 0
+    to_at, below = wanted.updated_to or _AFTER_ALL_TIMES, 0
+    if wanted.oldest_first:
+        if after is not None:
+            from_at, above = max((from_at, above), (utc_of(after[0]), after[1]))
+        rows = tx.all("rows_oldest_by_update", from_at=from_at, above=above, to_at=to_at, count=count)
+    else:
+        if after is not None:
+            to_at, below = min((to_at, below), (utc_of(after[0]), after[1]))
+        rows = tx.all("rows_newest_by_update", from_at=from_at, to_at=to_at, below=below, count=count)
+    return [(since_epoch(row["updated_at"]), row["row"]) for row in rows]
+
+
+def first_row_of(tx: ReadTransaction, at: str) -> int:
+    """Return the row of the first task filed at a time or later; a number above all rows if there is none."""
+    row = tx.one("row_filed_from", at=at)
+    return ABOVE_ALL_ROWS if row is None else int(row["row"])
+
+
+def rows_by_number(tx: ReadTransaction, site_order_id: str) -> list[int]:
+    """Return the rows of all tasks of which this order number was ever told."""
+    return [row["row"] for row in tx.all("rows_by_number", site_order_id=site_order_id)]
+
+
+def rows_to_decide(tx: ReadTransaction) -> list[int]:
+    """Return the rows of all tasks of which an alert stands."""
+    return [row["row"] for row in tx.all("rows_to_decide")]
+
+
+def rows_by_prefix(tx: ReadTransaction, prefix: str, count: int) -> list[int]:
+    """Return the rows of up to `count` tasks whose id begins so, in no order."""
+    # No character of an id comes behind this one.
+    return [row["row"] for row in tx.all("rows_by_prefix", prefix=prefix, behind=f"{prefix}~", count=count)]
+
+
+def matching(tx: ReadTransaction, wanted: TaskSearch, rows: Iterable[int]) -> set[int]:
+    """Return those of the rows that meet the conditions, whatever index they come from; times apart."""
+    found = tx.all(
+        "rows_matching",
+        rows=dump(list(rows)),
+        statuses="".join(f",{status}," for status in wanted.statuses),
+        site=wanted.site or "",
+        account=wanted.account or "",
+        prefix=wanted.task_id_prefix,
+        contained=wanted.task_id_contains,
+        site_order_id=wanted.site_order_id or "",
+        needs_decision=int(wanted.needs_decision),
+        labels=json.dumps(dict(wanted.labels)),
+    )
+    return {row["row"] for row in found}
+
+
+def tasks_in(tx: ReadTransaction, rows: Sequence[int]) -> list[Task]:
+    """Return the tasks of these rows in their order."""
+    found = {row["row"]: task_of(row) for row in tx.all("tasks_in_rows", rows=dump(list(rows)))}
+    return [found[row] for row in rows]
