@@ -85,8 +85,13 @@ def print_json(value: Any) -> None:
 
 def print_json_line(value: Any) -> None:
     """Print a JSON value on one line, at once."""
-    sys.stdout.write(escape_lines(json.dumps(value, ensure_ascii=False)) + "\n")
+    sys.stdout.write(escape_lines(json_line(value)) + "\n")
     sys.stdout.flush()
+
+
+def json_line(value: Any) -> str:
+    """Return a JSON value on one line."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def plain(text: str) -> Text:

@@ -14,6 +14,7 @@ from gateway.cli.commands import (
     database,
     decisions,
     events,
+    export,
     health,
     migrate,
     pause,
@@ -37,8 +38,8 @@ app = typer.Typer(
 add_version(app, "order-gateway")
 
 for part in (
-    serve, health, events, alerts, tasks, decisions, pause, workers, queries, catalog, callbacks, backup, migrate, copy,
-    database, config,
+    serve, health, events, alerts, tasks, export, decisions, pause, workers, queries, catalog, callbacks, backup,
+    migrate, copy, database, config,
 ):  # fmt: skip
     part.add_to(app)
 

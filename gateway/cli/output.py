@@ -75,6 +75,14 @@ def when(message: Message, field: str) -> str:
     return f"{value.ToDatetime(UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
+def exact(message: Message, field: str) -> str:
+    """Return the time in a field as RFC 3339 in UTC, to the microsecond; empty where it is absent."""
+    if not message.HasField(field):
+        return ""
+    value: Timestamp = getattr(message, field)
+    return f"{value.ToDatetime(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
 def span(duration: Duration) -> str:
     """Return a duration in the unit that fits."""
     seconds = max(0, round(duration.ToTimedelta().total_seconds()))
