@@ -166,17 +166,8 @@ def _lanes(wanted: TaskSearch) -> tuple[list[Lane], bool]:
     """Return where to go along, for each of the statuses by itself; and whether nothing else is asked for."""
     rest = TaskSearch(created_from=wanted.created_from, created_to=wanted.created_to, oldest_first=wanted.oldest_first)
     if wanted.labels:
-        key, value = wanted.labels[0]
-        return [Lane("_by_label", {"key": key, "value": value})], wanted == replace(rest, labels=wanted.labels[:1])
-    by, parameters = "", dict[str, str]()
-    if wanted.account is not None:
-        by, parameters = "account", {"account": wanted.account}
-        rest = replace(rest, account=wanted.account)
-    elif wanted.site is not None:
-        by, parameters = "site", {"site": wanted.site}
-        rest = replace(rest, site=wanted.site)
-    if not wanted.statuses:
-        return [Lane(by and f"_by_{by}", parameters)], wanted == rest
-    by = f"_by_status_and_{by}" if by else "_by_status"
-    is_whole = wanted == replace(rest, statuses=wanted.statuses)
-    return [Lane(by, {"status": status, **parameters}) for status in wanted.statuses], is_whole
+        return [Lane(label=wanted.labels[0])], wanted == replace(rest, labels=wanted.labels[:1])
+    # Of an account there are fewer than of a site.
+    lane = Lane(account=wanted.account) if wanted.account is not None else Lane(site=wanted.site)
+    is_whole = wanted == replace(rest, statuses=wanted.statuses, site=lane.site, account=lane.account)
+    return [replace(lane, status=status) for status in wanted.statuses] or [lane], is_whole

@@ -1,13 +1,14 @@
 """Rows of tasks in the order of a list, by the index behind a condition; and which of them meet all the others."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from gateway.domain.json_writing import dump
+from gateway.domain.labels import labels_text
 from gateway.domain.models import Task
 from gateway.domain.search import Position, TaskSearch, since_epoch, utc_of
-from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction
+from gateway.domain.states import TaskStatus
+from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row
 from gateway.store.tasks import task_of
 
 _AFTER_ALL_TIMES = "~"
@@ -16,19 +17,55 @@ _BEFORE_ALL_TIMES = ""
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Tasks that an index holds in the order of their rows: by status, site, account, label, or status and one of
-    site and account; `parameters` are those of the statement. Nothing: all tasks.
+    """Tasks that an index holds in the order of their rows: those of a label, or of a status and one of account and
+    site, or of one of them; nothing given: all tasks.
     """
 
-    by: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    status: TaskStatus | None = None
+    site: str | None = None
+    account: str | None = None
+    label: tuple[str, str] | None = None
 
 
 def rows_of(tx: ReadTransaction, lane: Lane, between: tuple[int, int], count: int, *, oldest_first: bool) -> list[int]:
     """Return up to `count` rows of a lane between two others, neither included, in the order of the list."""
-    name = ("rows_oldest" if oldest_first else "rows_newest") + lane.by
     above, below = between
-    return [row["row"] for row in tx.all(name, **lane.parameters, above=above, below=below, count=count)]
+    read = _oldest if oldest_first else _newest
+    return [row["row"] for row in read(tx, lane, above=above, below=below, count=count)]
+
+
+def _newest(tx: ReadTransaction, lane: Lane, **page: int) -> Sequence[Row]:
+    status, site, account = lane.status, lane.site, lane.account
+    if lane.label is not None:
+        return tx.all("rows_newest_by_label", key=lane.label[0], value=lane.label[1], **page)
+    if status is not None and account is not None:
+        return tx.all("rows_newest_by_status_and_account", status=status, account=account, **page)
+    if status is not None and site is not None:
+        return tx.all("rows_newest_by_status_and_site", status=status, site=site, **page)
+    if status is not None:
+        return tx.all("rows_newest_by_status", status=status, **page)
+    if account is not None:
+        return tx.all("rows_newest_by_account", account=account, **page)
+    if site is not None:
+        return tx.all("rows_newest_by_site", site=site, **page)
+    return tx.all("rows_newest", **page)
+
+
+def _oldest(tx: ReadTransaction, lane: Lane, **page: int) -> Sequence[Row]:
+    status, site, account = lane.status, lane.site, lane.account
+    if lane.label is not None:
+        return tx.all("rows_oldest_by_label", key=lane.label[0], value=lane.label[1], **page)
+    if status is not None and account is not None:
+        return tx.all("rows_oldest_by_status_and_account", status=status, account=account, **page)
+    if status is not None and site is not None:
+        return tx.all("rows_oldest_by_status_and_site", status=status, site=site, **page)
+    if status is not None:
+        return tx.all("rows_oldest_by_status", status=status, **page)
+    if account is not None:
+        return tx.all("rows_oldest_by_account", account=account, **page)
+    if site is not None:
+        return tx.all("rows_oldest_by_site", site=site, **page)
+    return tx.all("rows_oldest", **page)
 
 
 def rows_by_update(tx: ReadTransaction, wanted: TaskSearch, after: Position | None, count: int) -> Sequence[Position]:
@@ -72,7 +109,7 @@ def matching(tx: ReadTransaction, wanted: TaskSearch, rows: Iterable[int]) -> se
     """Return those of the rows that meet the conditions, whatever index they come from; times apart."""
     found = tx.all(
         "rows_matching",
-        rows=dump(list(rows)),
+        rows=_keys(map(str, rows)),
         statuses="".join(f",{status}," for status in wanted.statuses),
         site=wanted.site or "",
         account=wanted.account or "",
@@ -80,12 +117,16 @@ def matching(tx: ReadTransaction, wanted: TaskSearch, rows: Iterable[int]) -> se
         contained=wanted.task_id_contains,
         site_order_id=wanted.site_order_id or "",
         needs_decision=int(wanted.needs_decision),
-        labels=json.dumps(dict(wanted.labels)),
+        labels=_keys(labels_text({key: value})[1:-1] for key, value in wanted.labels),
     )
     return {row["row"] for row in found}
 
 
 def tasks_in(tx: ReadTransaction, rows: Sequence[int]) -> list[Task]:
     """Return the tasks of these rows in their order."""
-    found = {row["row"]: task_of(row) for row in tx.all("tasks_in_rows", rows=dump(list(rows)))}
+    found = {row["row"]: task_of(row) for row in tx.all("tasks_in_rows", rows=_keys(map(str, rows)))}
     return [found[row] for row in rows]
+
+
+def _keys(texts: Iterable[str]) -> str:
+    return json.dumps(dict.fromkeys(texts, 0))

@@ -78,12 +78,14 @@ JOIN tasks ON tasks.task_id = waiting.task_id;
 SELECT row FROM tasks WHERE task_id >= :prefix AND task_id < :behind LIMIT :count;
 
 -- name: tasks_in_rows
-SELECT * FROM tasks WHERE row IN (SELECT value FROM json_each(:rows));
+-- Rows are the keys of a JSON object, which both engines read alike.
+SELECT * FROM tasks WHERE row IN (SELECT CAST(key AS bigint) FROM json_each(:rows));
 
 -- name: rows_matching
--- Of these rows those for which all conditions hold; an empty one holds for every task.
+-- Of these rows those for which all conditions hold; an empty one holds for every task. Rows and labels are the keys of
+-- JSON objects, which both engines read alike; a label is looked for as the task's labels have it.
 SELECT row FROM tasks
-WHERE row IN (SELECT value FROM json_each(:rows))
+WHERE row IN (SELECT CAST(key AS bigint) FROM json_each(:rows))
     AND (:statuses = '' OR replace(:statuses, ',' || status || ',', '') <> :statuses)
     AND (:site = '' OR site = :site)
     AND (:account = '' OR account = :account)
@@ -99,10 +101,4 @@ WHERE row IN (SELECT value FROM json_each(:rows))
         SELECT 1 FROM order_numbers JOIN alerts USING (site, site_order_id)
         WHERE order_numbers.task_id = tasks.task_id AND alerts.cleared_at IS NULL
     ))
-    AND NOT EXISTS (
-        SELECT 1 FROM json_each(:labels) AS wanted
-        WHERE NOT EXISTS (
-            SELECT 1 FROM task_labels
-            WHERE task_labels.key = wanted.key AND task_labels.value = wanted.value AND task_labels.row = tasks.row
-        )
-    );
+    AND NOT EXISTS (SELECT 1 FROM json_each(:labels) AS wanted WHERE replace(labels_json, wanted.key, '') = labels_json);

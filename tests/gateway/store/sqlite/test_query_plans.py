@@ -46,9 +46,24 @@ BY_INDEX = {
     "lanes_ready": "SEARCH lanes USING INDEX lanes_ready (site=? AND head_row>?)",
     "query_lanes_ready": "SEARCH query_lanes USING COVERING INDEX query_lanes_ready (queued>?)",
     "query_oldest_queued": "SEARCH account_queries USING INDEX account_queries_queued_of_target (site=? AND account=?)",
-    "tasks_newest_by_account": "SEARCH tasks USING INDEX tasks_by_account (account=? AND row<?)",
-    "tasks_newest_by_status_and_account": "SEARCH tasks USING INDEX tasks_by_status_and_account"
-    " (status=? AND account=? AND row<?)",
+    **{
+        f"rows_{order}_by_{name}": f"SEARCH {index} ({columns} AND row>? AND row<?)"
+        for order in ("newest", "oldest")
+        for name, index, columns in (
+            ("status", "tasks USING COVERING INDEX tasks_by_status", "status=?"),
+            ("site", "tasks USING COVERING INDEX tasks_by_site", "site=?"),
+            ("account", "tasks USING COVERING INDEX tasks_by_account", "account=?"),
+            ("status_and_site", "tasks USING COVERING INDEX tasks_by_status_and_site", "status=? AND site=?"),
+            ("status_and_account", "tasks USING COVERING INDEX tasks_by_status_and_account", "status=? AND account=?"),
+            ("label", "task_labels USING PRIMARY KEY", "key=? AND value=?"),
+        )
+    },
+    "rows_newest": "SEARCH tasks USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+    "rows_oldest": "SEARCH tasks USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+    "rows_newest_by_update": "SEARCH tasks USING COVERING INDEX tasks_by_update (updated_at>? AND updated_at<?)",
+    "rows_oldest_by_update": "SEARCH tasks USING COVERING INDEX tasks_by_update (updated_at>? AND updated_at<?)",
+    "rows_by_prefix": "SEARCH tasks USING COVERING INDEX sqlite_autoindex_tasks_1 (task_id>? AND task_id<?)",
+    "row_filed_from": "SEARCH tasks USING COVERING INDEX tasks_by_creation (created_at>?)",
     "catalog_latest_by_account": "SEARCH catalog_orders USING INDEX catalog_orders_by_account (account=? AND seen<?)",
     "catalog_targets_due": "SEARCH catalog_targets USING COVERING INDEX catalog_targets_by_round"
     " (site=? AND filed_us<?)",
