@@ -11,7 +11,7 @@ import pytest
 
 from gateway.cli.commands.export import _safe
 from gateway.domain.states import OrderState
-from tests.gateway.cli.command import Commands, stale
+from tests.gateway.cli.command import WHY, Commands
 from tests.gateway.support.grpc_api import GrpcApi
 from tests.gateway.support.in_process import RunningGateway
 
@@ -24,10 +24,12 @@ def table(text: str) -> list[dict[str, str]]:
 
 async def test_the_conditions_narrow_the_list(api: GrpcApi, commands: Commands, gateway: RunningGateway) -> None:
     for number in range(4):
-        await api.submit(f"po-{number}", labels={"team": "ab"[number % 2], "n": "=" * number})
+        await api.submit(f"po-{number}", site="sandbox", labels={"team": "ab"[number % 2], "n": "=" * number})
         gateway.time.advance(3600)
     await api.cancel("po-3")
-    await stale(api, commands, "po-4")
+    await api.submit("po-4")
+    assert await api.lease(sites=("rakuten",)) is not None
+    await commands.ok("expire", "po-4", *WHY)
 
     async def listed(*words: str) -> list[str]:
         return [task["task_id"] for task in (await commands.ok("tasks", "list", "--json", *words)).json["tasks"]]

@@ -13,9 +13,11 @@ from gateway.catalog.read import list_catalog
 from gateway.domain.catalog import CatalogFilter
 from gateway.domain.leases import Verdict
 from gateway.domain.models import AlertKind
+from gateway.domain.search import TaskSearch
 from gateway.domain.states import OrderState
 from gateway.operations.decisions import list_decisions
 from gateway.orders.others import other_orders
+from gateway.orders.search import search_tasks
 from gateway.store import alerts, backups, late_reports, leases, tasks, workers
 from gateway.store.sqlite.schema import migrate, migrations
 from tests.gateway.support.book import Book
@@ -166,3 +168,20 @@ def test_tasks_queries_and_the_catalogue_of_before_accounts_are_of_the_site_s_on
                 "INSERT INTO catalog_orders (site, account, order_number, discovered_at, last_seen_at, seen)"
                 " VALUES ('rakuten', '', 'A-1', '', '', 10)"
             )
+
+
+def test_tasks_of_before_labels_have_none_and_are_found(tmp_path: Path) -> None:
+    def a_task(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "INSERT INTO tasks (task_id, site, intent_json, status, created_at, updated_at)"
+            " VALUES ('po-1', 'rakuten', '{}', 'queued', ?, ?)",
+            (AT, LATER),
+        )
+
+    of_version(tmp_path / "gateway.db", 15, a_task)
+    with Book(tmp_path / "gateway.db", ManualTime()) as book:
+        assert book.task().labels_json == "{}"
+        for wanted in (TaskSearch(created_from=AT), TaskSearch(updated_from=LATER), TaskSearch(task_id_prefix="po")):
+            (found,) = book.run(search_tasks, wanted, None, 10).items
+            assert found.task.task_id == "po-1"
+        assert not book.run(search_tasks, TaskSearch(labels=(("a", "1"),)), None, 10).items
