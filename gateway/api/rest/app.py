@@ -85,8 +85,9 @@ def openapi(app: FastAPI, site: str) -> dict[str, Any]:
         if "examples" in schema.get("properties", {}).get("site", {}):
             schema["properties"]["site"]["examples"] = [site]
         for example in schema.get("examples", ()):
-            if "site" in example:
-                example["site"] = site
+            for each in (example, *example.get("orders", ())):
+                if "site" in each:
+                    each["site"] = site
     return document
 
 

@@ -111,6 +111,12 @@ class Submitted(BaseModel):
 class SubmitBatch(StrictBody):
     """What to buy, many times."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"orders": [{"task_id": "po-20260727-0002", "site": "rakuten", "intent": _INTENT}]}]
+        }
+    )
+
     orders: list[Any] = Field(
         description=f"1 to {MAX_BATCH} orders, each as `POST /api/orders` takes it.",
         json_schema_extra={
