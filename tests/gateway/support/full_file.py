@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from gateway.domain.labels import labels_text
 from gateway.store.sqlite.schema import migrate
 
 ODD = "𠮷野家🍣 é é \u200b\x01\x7f tab\tline\nreturn\r \\N \\. \\x41 \"'; -- {}%s"
@@ -23,7 +24,8 @@ def fill_file(path: Path) -> None:
     times = {"created_at": AT, "updated_at": AT}
     for number in range(40):
         add("tasks", task_id=f"po-{number}", site="rakuten", account=f"a{number % 3}", intent_json=f'{{"n":"{ODD}"}}',
-            status="queued", queued_us=number, **times)  # fmt: skip
+            status="queued", queued_us=number, labels_json=labels_text({"a": ODD, "n": str(number)}),
+            **times)  # fmt: skip
     connection.execute(
         "UPDATE tasks SET status = 'leased', slot = 'account:rakuten:a0', lease_owner = 'w1', lease_expires_at = ?, "
         "lease_deadline_us = ?, lease_count = 1 WHERE task_id = 'po-0'", (AT, LARGE)
