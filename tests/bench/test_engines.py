@@ -126,7 +126,8 @@ def test_the_server_of_the_benchmarks_flushes_what_it_commits(tmp_path: Path) ->
 )
 def test_a_fleet_is_measured(scenario: Callable[..., list[Result]], tmp_path: Path) -> None:
     results = scenario(SMALL, tmp_path)
-    assert all(value > 0 for value in values(results))
+    moments = [result for result in results if "idle" not in result.name and "memory" not in result.name]
+    assert all(value > 0 for value in values(moments))  # what forty who wait take may be less than is counted in
     assert all("40 workers wait, 80 targets" in result.name for result in results)
 
 
