@@ -52,6 +52,7 @@ from gateway.sweeps.led_sweep import LedSweep
 from gateway.sweeps.presence import PresenceSweep
 from gateway.sweeps.query_timeouts import QuerySweep
 from gateway.sweeps.query_wake import QueryWakeSweep
+from gateway.sweeps.release import ReleaseSweep
 from gateway.sweeps.retention import RetentionSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
 from gateway.sweeps.wake import WakeSweep
@@ -208,6 +209,7 @@ def build_gateway(  # noqa: PLR0913 - the parts that it is put together from
             HealthSweep(health.look, settings.sweep_interval_seconds),
             PresenceSweep(store, lambda: {request.worker_id for request in dispatcher.waiting()}, gateways.name),
             WakeSweep(store, notifier),
+            ReleaseSweep(store, notifier),
             QueryWakeSweep(store, notifier),
             *([] if sharing is None else [GatewaySweep(store, sharing.gateways, lambda: admission.waiters)]),
         ),

@@ -15,6 +15,7 @@ from gateway.api.http.server import HttpServer
 from gateway.api.rest.batches import batch_routes
 from gateway.api.rest.catalog import catalog_routes
 from gateway.api.rest.health import health_routes
+from gateway.api.rest.info import info_routes
 from gateway.api.rest.leases import lease_routes
 from gateway.api.rest.metrics import metrics_routes
 from gateway.api.rest.orders import order_routes
@@ -104,6 +105,7 @@ def _routers(gateway: Gateway, metrics: Metrics) -> Iterator[APIRouter]:
     yield query_routes(store, query_policy, ids.query)
     yield catalog_routes(store, gateway.settings.catalog_policy(), gateway.rounds)
     yield health_routes(gateway.health)
+    yield info_routes()
     yield metrics_routes(lambda: metrics.page(store, gateway.health.look, lambda: admission.waiters), CONTENT_TYPE)
 
 

@@ -21,8 +21,8 @@ from common.weak_secrets import ADVICE, is_weak
 from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.catalog import CatalogPolicy
-from gateway.domain.fields import callback_url
-from gateway.domain.models import LeaseScope, Policy, Standby
+from gateway.domain.fields import MAX_YEN, callback_url
+from gateway.domain.models import LeaseScope, Policy, RestLeases, SameIntent, Standby
 from gateway.domain.refusals import RefusedError
 from gateway.domain.times import derived, findings
 
@@ -33,6 +33,8 @@ _AGREED = (
     "lease_ack_seconds",
     "permit_ttl_seconds",
     "permit_settle_seconds",
+    "permit_max_yen",
+    "same_intent_seconds",
     "query_lease_ttl_seconds",
     "query_ttl_seconds",
     "query_max_attempts",
@@ -181,6 +183,23 @@ class Settings(BaseSettings):
     rate_limit_per_second: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] = Field(
         0, description="Calls a second that one token may make; 0 means no limit."
     )
+    same_intent_seconds: Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)] = Field(
+        86_400,
+        description="How long a submission is compared with later ones of the same site, account and intent. 0: never.",
+    )
+    same_intent: SameIntent = Field(
+        SameIntent.TELL, description="What is done about the same intent again: it is filed, and told (tell)."
+    )
+    rest_leases: RestLeases = Field(
+        RestLeases.PLAIN,
+        description="Which tasks are leased over REST, where no permit is asked for: those without a condition that "
+        "the permit judges (plain; with RAKUTEN_PERMIT_MAX_YEN none is), or all, on which none of it is enforced then.",
+    )
+    permit_max_yen: Annotated[int, Field(ge=1, le=MAX_YEN)] | None = Field(
+        None,
+        description="The most that any order may cost, in yen: a permit for more is refused, and so is one for a "
+        "worker that does not show what it would pay. Empty: no cap but that of the submission.",
+    )
     max_intent_bytes: int = Field(262_144, ge=1_024, le=2_097_152, description="The largest intent, in bytes.")
     worker_offline_alert_seconds: Seconds = Field(300, description="Silence after which a worker counts as offline.")
     task_unclaimed_alert_seconds: Seconds = Field(600, description="Queue time after which a task counts as waiting.")
@@ -289,6 +308,9 @@ class Settings(BaseSettings):
             max_intent_bytes=self.max_intent_bytes,
             worker_offline_after=timedelta(seconds=self.worker_offline_alert_seconds),
             task_unclaimed_after=timedelta(seconds=self.task_unclaimed_alert_seconds),
+            permit_max_yen=self.permit_max_yen,
+            rest_leases=self.rest_leases,
+            same_intent_within=timedelta(seconds=self.same_intent_seconds),
         )
 
     def query_policy(self) -> QueryPolicy:
@@ -321,6 +343,7 @@ class Settings(BaseSettings):
             "SITES": ",".join(sorted(self.sites)),
             "LEASE_SCOPE": self.lease_scope.value,
             "DATABASE_STANDBY": self.database_standby.value,
+            "REST_LEASES": self.rest_leases.value,
             **{name.upper(): getattr(self, name) for name in _AGREED},
         }
 
@@ -329,6 +352,12 @@ class Settings(BaseSettings):
         told = list(findings(self._times(), refused=False))
         if not self.callback_secret:
             told.append(f"callbacks are not signed: set {PREFIX}CALLBACK_SECRET so that receivers can tell who calls")
+        if self.rest_leases is RestLeases.ALL:
+            told.append(
+                f"{PREFIX}REST_LEASES is all: for orders leased over REST no cap, not_after or dry run is enforced"
+            )
+        elif self.permit_max_yen is not None:
+            told.append(f"{PREFIX}PERMIT_MAX_YEN caps every order, so none is leased over REST")
         told += [
             f"{PREFIX}{field.upper()}: a token that looks like name=secret is taken whole, as its secret has fewer "
             "than 16 characters or its name more than 32"

@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.domain.json_writing import JsonText
 from gateway.domain.models import Report, TaskDetail
+from gateway.domain.terms import terms_document
 
 
 def task_document(detail: TaskDetail) -> dict[str, Any]:
@@ -29,6 +30,13 @@ def task_document(detail: TaskDetail) -> dict[str, Any]:
         "submit_permitted_at": task.submit_permitted_at,
         "placement": task.placement,
         "labels": JsonText(task.labels_json),
+        "max_total_yen": task.max_total_yen,
+        "terms": terms_document(task.terms),
+        "not_before": task.not_before,
+        "not_after": task.not_after,
+        "stop_before_submit": task.stop_before_submit,
+        "cancel_requested_at": task.cancel_requested_at,
+        "same_intent_as": task.same_intent_as,
     }
 
 

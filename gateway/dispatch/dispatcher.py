@@ -257,12 +257,21 @@ class Dispatcher(Generic[R, L]):
         """Take for one after the other in each line until there is nothing to take for it."""
         served: set[Waiter[R, L]] = set()
         for target in self._source.ready(tx, now, lines.keys()):
+            in_vain: set[Hashable] = set()
             for waiter in lines[target]:
-                if waiter in served or self._places.is_elsewhere(tx, self._source.process_of(waiter.request), waiter):
+                kind = self._source.kind_of(waiter.request)
+                if (
+                    waiter in served
+                    or kind in in_vain
+                    or self._places.is_elsewhere(tx, self._source.process_of(waiter.request), waiter)
+                ):
                     continue
                 lease = self._source.take(tx, now, waiter.request)
-                if lease is None:
+                if lease is None and kind is None:
                     break
+                if lease is None:
+                    in_vain.add(kind)
+                    continue
                 served.add(waiter)
                 yield waiter, lease
 

@@ -34,6 +34,10 @@ class LeaseSource(Protocol[R_contra, L]):
         """Name the process that waits if it waits in one place at a time; None if it may wait in several."""
         ...
 
+    def kind_of(self, request: R_contra, /) -> Hashable | None:
+        """Name the kind of those for whom there may be nothing although there is for others; None: same for all."""
+        ...
+
     def open(self, tx: Transaction, now: Instant, request: R_contra, /) -> L | Refusal | None:
         """Begin a wait; return what the worker already has, or the next, or None, or why it may not wait."""
         ...

@@ -9,6 +9,7 @@ from gateway.domain.instant import Instant
 from gateway.domain.leases import Lease, LeaseRequest
 from gateway.domain.models import Actor, Policy
 from gateway.domain.refusals import Refusal
+from gateway.orders.conditions import is_permit_passed_over
 from gateway.orders.lease import open_lease, take_next, undo_lease
 from gateway.orders.ready import ready_targets
 from gateway.orders.topics import QUEUE
@@ -29,6 +30,10 @@ class OrderLeaseSource:
     def process_of(self, request: LeaseRequest) -> Hashable | None:
         """Name a worker's process: it waits in one stream at a time. Over REST nobody can tell."""
         return request.session_id and (request.worker_id, request.session_id, request.journal_id)
+
+    def kind_of(self, request: LeaseRequest) -> Hashable | None:
+        """Name those who ask for no permit: an order may be there that only others get."""
+        return request.via if is_permit_passed_over(self._policy, request) else None
 
     def open(self, tx: Transaction, now: Instant, request: LeaseRequest) -> Lease | Refusal | None:
         """Begin a wait: heartbeat, the session's unacknowledged lease again, or the next order."""

@@ -30,6 +30,9 @@ class QueryLeaseSource:
     def process_of(self, _request: QueryLeaseRequest) -> None:
         """Let a process wait in several streams, since any number of queries may be in flight."""
 
+    def kind_of(self, _request: QueryLeaseRequest) -> None:
+        """Tell that any worker of a target may have any of its queries."""
+
     def open(self, tx: Transaction, now: Instant, request: QueryLeaseRequest) -> QueryLease | None:
         """Begin a wait: a query of the session whose answer was lost, or the next query."""
         return open_query_lease(tx, now, self._policy, request)

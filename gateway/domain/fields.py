@@ -232,12 +232,34 @@ def utc_time(field: str, value: str | None) -> str | None:
         raise wrong from None
 
 
+def times(not_before: str | None, not_after: str | None) -> tuple[str | None, str | None]:
+    """Check when an order may be handed out, and until when it may be permitted: UTC texts."""
+    if not_before is not None and not_after is not None and not_after < not_before:
+        raise invalid("not_after", "must not be before not_before")
+    return not_before, not_after
+
+
 def integer(field: str, value: int | None, *, low: int, high: int) -> int | None:
     """Check an optional whole number, limits included."""
-    if value is None:
-        return None
+    return None if value is None else whole_number(field, value, low=low, high=high)
+
+
+def whole_number(field: str, value: int, *, low: int, high: int) -> int:
+    """Check a whole number, limits included."""
     if not low <= value <= high:
         raise invalid(field, f"must be a whole number from {low:,} to {high:,}")
+    return value
+
+
+def cap(field: str, value: int | None) -> int | None:
+    """Check the most that an order may cost, in yen, at least 1."""
+    return integer(field, value, low=1, high=MAX_YEN)
+
+
+def printable(field: str, value: str, *, limit: int, required: bool = False) -> str:
+    """Check a text of one line in printable characters, for example an address."""
+    if text(field, value, limit=limit, required=required) and not value.isprintable():
+        raise invalid(field, "must be of printable characters")
     return value
 
 

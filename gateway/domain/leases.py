@@ -7,6 +7,7 @@ from enum import StrEnum
 from common.target import ONLY_ACCOUNT, Target, targets
 from gateway.domain.labels import NO_LABELS
 from gateway.domain.states import OrderState
+from gateway.domain.terms import Terms
 
 
 class Via(StrEnum):
@@ -76,6 +77,7 @@ class LeaseRecord:
     permitted_at: str | None
     permit_expires_us: int | None
     verification: Verification | None
+    permit_terms: Terms | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class Lease:
     others: OtherOrders
     account: str = ONLY_ACCOUNT
     labels_json: str = NO_LABELS
+    stop_before_submit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +138,13 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class PermitRequest:
-    """A worker that asks for leave to click."""
+    """A worker that asks for leave to click. `terms` None: it is older than contract version 1.1."""
 
     holder: Holder
     journal_id: str
     attests_no_click_record: bool
     verification: Verification | None
+    terms: Terms | None = None
 
 
 @dataclass(frozen=True, slots=True)

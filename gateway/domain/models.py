@@ -8,6 +8,7 @@ from typing import Final
 from common.target import ONLY_ACCOUNT, Target
 from gateway.domain.labels import NO_LABELS
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
+from gateway.domain.terms import Terms
 
 _OF_AN_ACCOUNT: Final = "account:"
 
@@ -18,6 +19,19 @@ class LeaseScope(StrEnum):
     GLOBAL = "global"
     SITE = "site"
     ACCOUNT = "account"
+
+
+class RestLeases(StrEnum):
+    """Which tasks are handed out over REST, where no permit judges (docs/specification.md#leases-over-rest)."""
+
+    PLAIN = "plain"
+    ALL = "all"
+
+
+class SameIntent(StrEnum):
+    """What becomes of the same wish again (docs/specification.md#the-same-wish-twice)."""
+
+    TELL = "tell"
 
 
 class Standby(StrEnum):
@@ -60,6 +74,9 @@ class Policy:
     max_intent_bytes: int
     worker_offline_after: timedelta
     task_unclaimed_after: timedelta
+    permit_max_yen: int | None = None
+    rest_leases: RestLeases = RestLeases.PLAIN
+    same_intent_within: timedelta = timedelta(0)
 
     def slot(self, target: Target) -> str:
         """Return the name of the slot that a task of this target occupies while it is active."""
@@ -103,7 +120,10 @@ class OrderNumber:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A checked request to file a task. `labels_json`: as `fields.labels` writes them."""
+    """A checked request to file a task. `labels_json`: as `fields.labels` writes them.
+
+    `intent_key` None: nobody asks whether another task wants the same.
+    """
 
     task_id: str
     site: str
@@ -112,17 +132,26 @@ class Submission:
     traceparent: str = ""
     account: str = ONLY_ACCOUNT
     labels_json: str = NO_LABELS
+    max_total_yen: int | None = None
+    not_before: str | None = None
+    not_after: str | None = None
+    stop_before_submit: bool = False
+    intent_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """What a submission came to. `differs`: in which fields it differs from the task that existed."""
+    """What a submission came to. `differs`: in which fields it differs from the task that existed.
+
+    `same_intent_as`: another task that wanted the same when this one was filed.
+    """
 
     task_id: str
     status: TaskStatus
     created: bool
     intent_matches: bool
     differs: tuple[str, ...] = ()
+    same_intent_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +174,8 @@ class Task:
 
     `slot`: which one it occupies while it is active. `queued_us`: when it last came into the queue, by the service
     clock. `order_known`: a worker told of an order. `resolved_at`: when a person last stated how it ended;
-    `order_stated`: that statement says that there is an order.
+    `order_stated`: that statement says that there is an order. `terms`: of its last permit, else those last shown.
+    `held_until`: a queued task is kept back until then, by the UTC text of the gateway's clock.
     """
 
     row: int
@@ -176,6 +206,19 @@ class Task:
     intent_digest: str | None = None
     account: str = ONLY_ACCOUNT
     labels_json: str = NO_LABELS
+    max_total_yen: int | None = None
+    terms: Terms | None = None
+    not_before: str | None = None
+    not_after: str | None = None
+    held_until: str | None = None
+    stop_before_submit: bool = False
+    cancel_requested_at: str | None = None
+    same_intent_as: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it was filed without a condition that the permit judges."""
+        return self.max_total_yen is None and self.not_after is None and not self.stop_before_submit
 
     @property
     def target(self) -> Target:

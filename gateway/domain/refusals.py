@@ -39,6 +39,13 @@ class Reason(StrEnum):
     STORE_UNAVAILABLE = "store_unavailable"
     SHUTTING_DOWN = "shutting_down"
     INTERNAL = "internal"
+    TERMS_OVER_CAP = "terms_over_cap"
+    PERMIT_TERMS_REQUIRED = "permit_terms_required"
+    PERMIT_TERMS_CHANGED = "permit_terms_changed"
+    TOO_LATE = "too_late"
+    PERMIT_DRY_RUN = "permit_dry_run"
+    CANCEL_REQUESTED = "cancel_requested"
+    CANCEL_TOO_LATE = "cancel_too_late"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class Event(StrEnum):
     CANCEL = "cancel"
     RESOLVE = "resolve"
     RESTORE = "restore"
+    TOO_LATE = "too_late"
 
 
 _S = TaskStatus
@@ -53,6 +54,7 @@ TRANSITIONS: Final[Mapping[tuple[Event, TaskStatus | None], frozenset[TaskStatus
         **{(Event.REQUEUE, status): frozenset({_S.QUEUED}) for status in (_S.STALE, _S.NEEDS_HUMAN)},
         (Event.WITHDRAW, _S.QUEUED): frozenset({_S.STALE}),
         (Event.CANCEL, _S.QUEUED): frozenset({_S.FAILED}),
+        (Event.TOO_LATE, _S.QUEUED): frozenset({_S.FAILED}),
         **{
             (Event.RESOLVE, status): frozenset({_S.SUCCEEDED, _S.FAILED})
             for status in (_S.STALE, _S.NEEDS_HUMAN, _S.FAILED, _S.SUCCEEDED)
@@ -67,6 +69,7 @@ TRANSITIONS: Final[Mapping[tuple[Event, TaskStatus | None], frozenset[TaskStatus
 
 _BY_THEMSELVES: Final = (
     Event.SUBMIT, Event.UNDO, Event.ACKNOWLEDGE, Event.FINISH, Event.REPORT_AFTER_END, Event.EXPIRE, Event.RESTORE,
+    Event.TOO_LATE,
 )  # fmt: skip
 _ASKED_FOR: Final = tuple(event for event in Event if event not in _BY_THEMSELVES)
 """Events that somebody can ask for under their own name."""
@@ -81,6 +84,8 @@ def allows(event: Event, task: Task) -> bool:
             return task.lease_count == 0
         case Event.WITHDRAW:
             return task.lease_count > 0
+        case Event.TOO_LATE:
+            return task.placement is Placement.IMPOSSIBLE
         case Event.REQUEUE | Event.RESTORE:
             return task.status is not TaskStatus.NEEDS_HUMAN or task.placement is Placement.IMPOSSIBLE
         case Event.RESOLVE:

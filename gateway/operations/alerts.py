@@ -142,6 +142,6 @@ def answer_alert(tx: Transaction, now: Instant, alert_id: int, reason: str, acto
 def _still_waits(tx: ReadTransaction, now: Instant, policy: Policy, task_id: str) -> bool:
     """Tell whether a task that is no longer among the oldest waits as before (older ones may have been requeued)."""
     task = tasks.find(tx, task_id)
-    if task is None or task.status is not TaskStatus.QUEUED:
+    if task is None or task.status is not TaskStatus.QUEUED or task.held_until is not None:
         return False
     return now.elapsed_us - (task.queued_us or 0) > microseconds(policy.task_unclaimed_after)

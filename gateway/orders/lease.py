@@ -8,9 +8,12 @@ from gateway.domain.instant import Instant, microseconds
 from gateway.domain.leases import Command, Lease, LeaseRecord, LeaseRequest, Via
 from gateway.domain.models import Actor, Policy, Task
 from gateway.domain.refusals import Reason, Refusal
-from gateway.domain.states import TaskStatus
+from gateway.domain.states import Placement, TaskStatus
 from gateway.domain.transitions import Event, allowed, check
 from gateway.orders import slots
+from gateway.orders.cancel import cancel_if_requested
+from gateway.orders.conditions import is_permit_passed_over
+from gateway.orders.due import bring_up_to_date, is_late
 from gateway.orders.expire import expire, expire_due, is_lease_due
 from gateway.orders.history import record_refusal
 from gateway.orders.others import other_orders
@@ -44,16 +47,22 @@ def open_lease(
 
 def take_next(tx: Transaction, now: Instant, policy: Policy, request: LeaseRequest, token: str) -> Lease | None:
     """Lease the worker's oldest queued task whose slot is free and whose site is not paused; None if there is none."""
-    expire_due(tx, now)
+    bring_up_to_date(tx, now)
     paused = {pause.site for pause in pauses.standing(tx)}
     if None in paused:
         return None
     served = (target for target in request.targets if target.site not in paused)
-    heads = (tasks.oldest_queued(tx, target) for target in slots.free(tx, policy, served))
+    only_plain = is_permit_passed_over(policy, request)
+    if only_plain and policy.permit_max_yen is not None:
+        return None
+    heads = (tasks.oldest_queued(tx, target, plain=only_plain) for target in slots.free(tx, policy, served))
     oldest = min((head for head in heads if head is not None), default=None)
     if oldest is None:
         return None
-    return _hand_over(tx, now, policy, tasks.at(tx, oldest), request, token, Event.LEASE)
+    task = tasks.at(tx, oldest)
+    if is_late(task, now) and task.placement is Placement.IMPOSSIBLE:
+        return None  # one of more than a batch that came too late at once; the sweep ends them
+    return _hand_over(tx, now, policy, task, request, token, Event.LEASE)
 
 
 def undo_lease(tx: Transaction, now: Instant, task_id: str, token: str, actor: Actor) -> bool:
@@ -68,12 +77,13 @@ def undo_lease(tx: Transaction, now: Instant, task_id: str, token: str, actor: A
     if other_answers is None or other_answers > 0:
         return False
     leases.undo(tx, task_id, token)
-    transition(
+    queued = transition(
         tx, now, task, Event.UNDO, TaskStatus.QUEUED, actor,
         reason="the client had gone",
         lease_count=task.lease_count - 1,
         may_have_clicked=any(map(may_have_clicked, leases.of_task(tx, task_id))),
     )  # fmt: skip
+    cancel_if_requested(tx, now, queued, actor)
     return True
 
 
@@ -98,7 +108,12 @@ def reclaim(
     if task.status is TaskStatus.LEASED and lease is not None and _is_unacknowledged_of(lease, request):
         return _give_again(tx, task, lease)
     actor = Actor(request.identity, request.worker_id)
-    refusal = check(Event.RECLAIM, task) or _not_served(task, request) or _occupied(tx, policy, task)
+    refusal = (
+        check(Event.RECLAIM, task)
+        or _not_served(task, request)
+        or _needs_a_permit(policy, task, request)
+        or _occupied(tx, policy, task)
+    )
     if refusal is not None:
         reclaim_request = {"asked_because": command.reason} if command.reason else {}
         record_refusal(tx, now, task, "reclaim_refused", actor, refusal, **_by(command), **reclaim_request)
@@ -149,6 +164,19 @@ def _not_served(task: Task, request: LeaseRequest) -> Refusal | None:
         Reason.STATUS_CONFLICT,
         f"task {task.task_id} is to be ordered with {of} of {task.site}, which this worker does not serve; "
         "have it reclaimed by a worker that does",
+        current_status=task.status,
+        allowed=allowed(task),
+    )
+
+
+def _needs_a_permit(policy: Policy, task: Task, request: LeaseRequest) -> Refusal | None:
+    """Refuse a task with conditions to a worker over REST, where nobody would judge them."""
+    if not is_permit_passed_over(policy, request) or (task.is_plain and policy.permit_max_yen is None):
+        return None
+    return Refusal(
+        Reason.STATUS_CONFLICT,
+        f"task {task.task_id} has conditions that the submit permit judges, which a lease over REST does not know "
+        "(RAKUTEN_REST_LEASES); have it reclaimed by a worker over gRPC",
         current_status=task.status,
         allowed=allowed(task),
     )
@@ -207,4 +235,5 @@ def _lease(tx: ReadTransaction, task: Task, token: str) -> Lease:
         others=other_orders(tx, task),
         account=task.account,
         labels_json=task.labels_json,
+        stop_before_submit=task.stop_before_submit,
     )

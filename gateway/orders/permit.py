@@ -1,17 +1,19 @@
 """The submit permit: leave for the one irreversible click (docs/specification.md#submit-permit).
 
-One permit a lease. A second one for a task is given only to the journal that had the first, when it attests that it
-clicked nothing, the settle time has passed, and a look at the site made after that found no order.
+One permit a lease, for the terms that were shown. A second one for a task is given only to the journal that had the
+first, when it attests that it clicked nothing, the settle time has passed, and a look at the site made after that found
+no order.
 """
 
 from datetime import timedelta
 from typing import Any
 
 from gateway.domain.instant import Instant, microseconds
-from gateway.domain.leases import LeaseRecord, Permit, PermitRequest, Verdict, Verification
+from gateway.domain.leases import LeaseRecord, Permit, PermitRequest, Verdict
 from gateway.domain.models import Actor, Policy, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.transitions import allowed
+from gateway.orders.conditions import unmet
 from gateway.orders.history import record, record_refusal
 from gateway.orders.hold import live_lease
 from gateway.orders.settle import may_have_clicked, settled_us
@@ -33,6 +35,7 @@ def request_permit(tx: Transaction, now: Instant, policy: Policy, request: Permi
         return Permit(task.task_id, lease.permitted_at, _microseconds(lease.permit_expires_us - now.elapsed_us))
     refusal = (
         refusal
+        or _conditions_refuse(policy, task, request, now)
         or _pause_refuses(tx, task)
         or _verification_refuses(task, lease, request, now)
         or _earlier_leases_refuse(tx, policy, task, lease, request, now)
@@ -40,11 +43,13 @@ def request_permit(tx: Transaction, now: Instant, policy: Policy, request: Permi
     if request.verification is not None:
         leases.keep_verification(tx, lease, request.verification)
     if refusal is not None:
-        record_refusal(tx, now, task, "permit_refused", actor, refusal, **_shown(request.verification))
+        if request.terms is not None and request.terms != task.terms and task.submit_permitted_at is None:
+            tasks.keep_terms(tx, now, task, request.terms)
+        record_refusal(tx, now, task, "permit_refused", actor, refusal, **_shown(request))
         return refusal
-    leases.permit(tx, now, lease, policy.permit_ttl)
-    tasks.mark_permitted(tx, now, task)
-    record(tx, now, task, "permit", actor, lease_count=task.lease_count, **_shown(request.verification))
+    leases.permit(tx, now, lease, policy.permit_ttl, request.terms)
+    tasks.mark_permitted(tx, now, task, request.terms)
+    record(tx, now, task, "permit", actor, lease_count=task.lease_count, **_shown(request))
     return Permit(task.task_id, now.utc, policy.permit_ttl)
 
 
@@ -57,7 +62,14 @@ def _own_lease_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, n
         return _refuse(task, Reason.PERMIT_ORDER_KNOWN, "a report already tells of an order on the site")
     if lease.permit_expires_us is not None and now.elapsed_us >= lease.permit_expires_us:
         return _refuse(task, Reason.PERMIT_EXPIRED, "this lease's permit has run out, and a lease has only one")
+    if lease.permit_expires_us is not None and lease.permit_terms != request.terms:
+        return _refuse(task, Reason.PERMIT_TERMS_CHANGED, "it was granted for other terms, and a lease has only one")
     return None
+
+
+def _conditions_refuse(policy: Policy, task: Task, request: PermitRequest, now: Instant) -> Refusal | None:
+    found = unmet(policy, task, request.terms, now)
+    return None if found is None else _refuse(task, *found)
 
 
 def _pause_refuses(tx: ReadTransaction, task: Task) -> Refusal | None:
@@ -116,18 +128,19 @@ def _earlier_leases_refuse(
     return None
 
 
-def _shown(look: Verification | None) -> dict[str, Any]:
-    """Return what the worker presented as its verification, for the history and whoever has to decide."""
-    if look is None:
-        return {}
-    return {
-        "verification": {
+def _shown(request: PermitRequest) -> dict[str, Any]:
+    """Return what the worker presented, for the history and whoever has to decide. The task keeps the items."""
+    shown: dict[str, Any] = {}
+    if (look := request.verification) is not None:
+        shown["verification"] = {
             "verdict": look.verdict.value,
             "window_fully_covered": look.window_fully_covered,
             "evidence_ref": look.evidence_ref,
             "begun_at_us": microseconds(look.begun_at),
         }
-    }
+    if (terms := request.terms) is not None:
+        shown["terms"] = {"payable_yen": terms.payable_yen, "items": len(terms.items), "digest": terms.digest}
+    return shown
 
 
 def _refuse(task: Task, reason: Reason, why: str, retry_after: timedelta | None = None) -> Refusal:

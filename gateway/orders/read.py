@@ -9,6 +9,7 @@ from gateway.domain.health import Health, QueuedTask, WorkerSeen
 from gateway.domain.instant import Instant, microseconds, parse_utc
 from gateway.domain.models import Policy, TaskDetail
 from gateway.domain.refusals import Refusal
+from gateway.domain.terms import TermsItem
 from gateway.orders.submit import not_found
 from gateway.store import counts, pauses, tasks, workers
 from gateway.store.port import ReadTransaction
@@ -17,6 +18,7 @@ from gateway.store.reports import with_reports
 MAX_WAITING_SHOWN: Final = 100
 MAX_ACTIVE_SHOWN: Final = 100
 _SIZE_WITHOUT_TEXTS: Final = 4_000
+_SIZE_OF_A_LINE: Final = 120
 
 
 def get_task(tx: ReadTransaction, _now: Instant, task_id: str) -> TaskDetail | Refusal:
@@ -28,7 +30,12 @@ def get_task(tx: ReadTransaction, _now: Instant, task_id: str) -> TaskDetail | R
 def size_of_task(detail: TaskDetail) -> int:
     """Return about how many bytes a task takes in an answer, rather too many than too few."""
     reports = sum(len(report.detail.encode()) + _SIZE_WITHOUT_TEXTS for report in detail.reports)
-    return len(detail.task.intent_json.encode()) + _SIZE_WITHOUT_TEXTS + reports
+    terms = 0 if detail.task.terms is None else sum(map(_size_of_item, detail.task.terms.items))
+    return len(detail.task.intent_json.encode()) + _SIZE_WITHOUT_TEXTS + reports + terms
+
+
+def _size_of_item(item: TermsItem) -> int:
+    return len(item.item_url.encode()) + len(item.variant_id.encode()) + _SIZE_OF_A_LINE
 
 
 def health(tx: ReadTransaction, now: Instant, policy: Policy) -> Health:

@@ -8,7 +8,7 @@ from common.target import Target
 from gateway.domain.instant import Instant
 from gateway.domain.models import LeaseScope, Policy
 from gateway.orders import slots
-from gateway.orders.expire import expire_due
+from gateway.orders.due import bring_up_to_date
 from gateway.store import lanes, pauses, tasks
 from gateway.store.port import ReadTransaction, Transaction
 
@@ -21,7 +21,7 @@ def ready_targets(tx: Transaction, now: Instant, policy: Policy, wanted: Collect
 
     Leases may be given meanwhile; a slot that one of them occupies is not yielded any more.
     """
-    expire_due(tx, now)
+    bring_up_to_date(tx, now)
     paused = {pause.site for pause in pauses.standing(tx)}
     if None in paused:
         return

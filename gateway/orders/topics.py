@@ -9,6 +9,9 @@ from gateway.store.port import Transaction
 QUEUE: Final = "queue"
 """Topic of everything that may let a waiting lease go on."""
 
+HELD: Final = "held"
+"""Topic of tasks that are kept back until their time."""
+
 _TASK: Final = "task:"
 
 

@@ -6,6 +6,7 @@ docs/adr/0015-one-transition-function.md.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final, TypedDict, Unpack
 
 from common.target import Target
@@ -18,7 +19,7 @@ from gateway.domain.transitions import TRANSITIONS, Event, leads_to
 from gateway.orders import transition_alerts
 from gateway.orders.callbacks import CALLED_BACK, call_back
 from gateway.orders.history import record
-from gateway.orders.topics import notify_queue
+from gateway.orders.topics import HELD, notify_queue
 from gateway.store import history, tasks
 from gateway.store.port import Transaction
 
@@ -76,6 +77,7 @@ def transition(
     after = replace(task, status=to, updated_at=now.utc, **changes)
     if to not in ACTIVE:
         after = replace(after, **_NO_LEASE)
+    after = replace(after, held_until=tasks.held_until(now, task.not_before) if to is TaskStatus.QUEUED else None)
     tasks.move(tx, task, after)
     details = details or {}
     record(tx, now, task, event, actor, to, reason=reason, **details)
@@ -84,16 +86,27 @@ def transition(
     transition_alerts.apply(tx, now, event, task, after, actor, details)
     if to is TaskStatus.QUEUED or (task.status in ACTIVE and to not in ACTIVE):
         notify_queue(tx, task.target if task.slot is None or is_of_an_account(task.slot) else None)
+    if after.held_until is not None:
+        tx.notify(HELD)
     return after
 
 
-def file(tx: Transaction, now: Instant, submission: Submission, actor: Actor) -> bool:
-    """Let a task begin in the queue, its first status. False if there is one of this id, which is left as it is."""
-    if not tasks.add(tx, now, submission):
-        return False
-    details: dict[str, Any] = {"account": submission.account} if submission.account else {}
+def file(
+    tx: Transaction, now: Instant, submission: Submission, actor: Actor, same_within: timedelta
+) -> tasks.Filed | None:
+    """Let a task begin in the queue, its first status. None if there is one of this id, which is left as it is.
+
+    `same_within`: for how long another one's wish counts as the same.
+    """
+    filed = tasks.add(tx, now, submission, same_within)
+    if filed is None:
+        return None
+    told = {"account": submission.account, "same_intent_as": filed.same_intent_as}
+    details: dict[str, Any] = {name: value for name, value in told.items() if value}
     if submission.labels_json != NO_LABELS:
         details["labels"] = JsonText(submission.labels_json)
     history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, _FIRST), details_json=dump(details))
     notify_queue(tx, Target(submission.site, submission.account))
-    return True
+    if tasks.held_until(now, submission.not_before) is not None:
+        tx.notify(HELD)
+    return filed

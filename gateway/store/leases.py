@@ -7,6 +7,7 @@ from gateway.domain.instant import Instant, microseconds
 from gateway.domain.leases import LeaseRecord, LeaseRequest, Verdict, Verification, Via
 from gateway.domain.models import Task
 from gateway.domain.operations import UNKNOWN_JOURNAL, UNKNOWN_WORKER
+from gateway.domain.terms import Terms, terms_of, terms_text
 from gateway.store.port import ReadTransaction, Row, Transaction
 
 
@@ -86,13 +87,15 @@ def undo(tx: Transaction, task_id: str, token: str) -> None:
     tx.change_one("lease_undo", task_id=task_id, token=token)
 
 
-def permit(tx: Transaction, now: Instant, lease: LeaseRecord, valid_for: timedelta) -> None:
-    """Give the lease its one permit. Raises RowCountError unless it is open and had none."""
+def permit(tx: Transaction, now: Instant, lease: LeaseRecord, valid_for: timedelta, terms: Terms | None) -> None:
+    """Give the lease its one permit, for these terms. Raises RowCountError unless it is open and had none."""
     tx.change_one(
         "lease_permit",
         task_id=lease.task_id,
         lease_number=lease.lease_number,
         expires_us=now.elapsed_us + microseconds(valid_for),
+        payable_yen=None if terms is None else terms.payable_yen,
+        terms_json=terms_text(terms),
         at=now.utc,
     )
 
@@ -132,6 +135,7 @@ def _lease(row: Row) -> LeaseRecord:
         permitted_at=row["permitted_at"],
         permit_expires_us=row["permit_expires_us"],
         verification=_verification(row),
+        permit_terms=terms_of(row["permit_terms_json"]),
     )
 
 

@@ -1,11 +1,13 @@
 """Tasks: one row a task, filed once, moved by one statement, never deleted."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from common.target import Target
 from gateway.domain.instant import Instant
 from gateway.domain.models import Submission, Task
 from gateway.domain.states import OrderState, TaskStatus
+from gateway.domain.terms import Terms, terms_of, terms_text
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 
@@ -20,6 +22,22 @@ class QueueEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Filed:
+    """A task that was filed just now, and which other one wants the same; None: none."""
+
+    same_intent_as: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Whether there are leases that have run out, queued tasks that are too late, and held ones whose time has come."""
+
+    lapsed: bool
+    late: bool
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingTask:
     """A task that waits for a person, with the number of its oldest standing alert."""
 
@@ -27,23 +45,33 @@ class WaitingTask:
     first_alert: int
 
 
-def add(tx: Transaction, now: Instant, submission: Submission) -> bool:
-    """File a task as queued; False if there is one of this id, which is left as it is."""
-    return (
-        tx.change(
-            "task_insert",
-            task_id=submission.task_id,
-            site=submission.site,
-            account=submission.account,
-            intent_json=submission.intent_json,
-            callback_url=submission.callback_url,
-            labels_json=submission.labels_json,
-            traceparent=submission.traceparent,
-            elapsed_us=now.elapsed_us,
-            at=now.utc,
-        )
-        > 0
+def add(tx: Transaction, now: Instant, submission: Submission, same_within: timedelta) -> Filed | None:
+    """File a task as queued; None if there is one of this id, which is left as it is."""
+    row = tx.one(
+        "task_insert",
+        task_id=submission.task_id,
+        site=submission.site,
+        account=submission.account,
+        intent_json=submission.intent_json,
+        callback_url=submission.callback_url,
+        labels_json=submission.labels_json,
+        traceparent=submission.traceparent,
+        max_total_yen=submission.max_total_yen,
+        not_before=submission.not_before,
+        not_after=submission.not_after,
+        held_until=held_until(now, submission.not_before),
+        stop_before_submit=int(submission.stop_before_submit),
+        intent_key=submission.intent_key,
+        same_since=now.later(-same_within),
+        elapsed_us=now.elapsed_us,
+        at=now.utc,
     )
+    return None if row is None else Filed(row["same_intent_as"])
+
+
+def held_until(now: Instant, not_before: str | None) -> str | None:
+    """Return until when a task that comes into the queue now is kept back; None: it may be handed out."""
+    return not_before if not_before is not None and now.utc < not_before else None
 
 
 def find(tx: ReadTransaction, task_id: str) -> Task | None:
@@ -90,13 +118,30 @@ def move(tx: Transaction, before: Task, after: Task) -> None:
         submit_permitted_at=after.submit_permitted_at,
         resolved_at=after.resolved_at,
         order_stated=int(after.order_stated),
+        held_until=after.held_until,
         updated_at=after.updated_at,
     )
 
 
-def mark_permitted(tx: Transaction, now: Instant, task: Task) -> None:
+def mark_permitted(tx: Transaction, now: Instant, task: Task, terms: Terms | None) -> None:
     """Note that the task's lease allows a click. Raises RowCountError unless it is this lease's still."""
-    tx.change_one("task_mark_permitted", task_id=task.task_id, lease_number=task.lease_count, at=now.utc)
+    tx.change_one(
+        "task_mark_permitted",
+        task_id=task.task_id,
+        lease_number=task.lease_count,
+        terms_json=terms_text(terms),
+        at=now.utc,
+    )
+
+
+def request_cancel(tx: Transaction, now: Instant, task: Task) -> None:
+    """Note that the end of an active task is wanted. Raises RowCountError unless it is in the same hand still."""
+    tx.change_one("task_request_cancel", task_id=task.task_id, lease_number=task.lease_count, at=now.utc)
+
+
+def keep_terms(tx: Transaction, now: Instant, task: Task, terms: Terms) -> None:
+    """Keep the terms that the holder shows of a task of which no permit was ever granted."""
+    tx.change_one("task_keep_terms", task_id=task.task_id, terms_json=terms_text(terms), at=now.utc)
 
 
 def mark_order_known(tx: Transaction, now: Instant, task: Task) -> None:
@@ -114,9 +159,10 @@ def rebase_deadline(tx: Transaction, task: Task, deadline_us: int) -> None:
     tx.change_one("task_rebase_deadline", task_id=task.task_id, deadline_us=deadline_us)
 
 
-def oldest_queued(tx: ReadTransaction, target: Target) -> int | None:
-    """Return the row of the target's task that was filed first of those in the queue."""
-    row = tx.one("task_oldest_queued", site=target.site, account=target.account)
+def oldest_queued(tx: ReadTransaction, target: Target, *, plain: bool = False) -> int | None:
+    """Return the row of the target's task that was filed first of those in the queue; `plain`: of the plain ones."""
+    name = "task_oldest_queued_plain" if plain else "task_oldest_queued"
+    row = tx.one(name, site=target.site, account=target.account)
     return None if row is None else int(row["row"])
 
 
@@ -151,6 +197,29 @@ def any_active_of(tx: ReadTransaction, target: Target) -> str | None:
 def held_by(tx: ReadTransaction, worker_id: str) -> str | None:
     """Return the id of a task that a worker holds; None if it holds none."""
     return _id(tx.one("task_of_worker", worker_id=worker_id))
+
+
+def due(tx: ReadTransaction, now: Instant) -> Due:
+    """Tell what time has brought about and nobody has written down."""
+    row = tx.one("tasks_due", elapsed_us=now.elapsed_us, at=now.utc)
+    return Due(*(row is not None and row[name] > 0 for name in ("lapsed", "late", "held")))
+
+
+def late(tx: ReadTransaction, now: Instant, count: int) -> list[Task]:
+    """Return up to `count` queued tasks of which nothing can be ordered and whose time has passed."""
+    return [task_of(row) for row in tx.all("tasks_late", at=now.utc, count=count)]
+
+
+def release(tx: Transaction, now: Instant, count: int) -> list[Target]:
+    """Let up to `count` held tasks whose time has come wait like others; return their targets."""
+    rows = tx.all("tasks_release", at=now.utc, elapsed_us=now.elapsed_us, count=count)
+    return [Target(row["site"], row["account"]) for row in rows]
+
+
+def next_held(tx: ReadTransaction) -> str | None:
+    """Return when the next held task may be handed out, as UTC text; None: none is held."""
+    row = tx.one("task_next_held")
+    return None if row is None else str(row["held_until"])
 
 
 def lapsed(tx: ReadTransaction, now: Instant) -> list[Task]:
@@ -212,4 +281,12 @@ def task_of(row: Row) -> Task:
         intent_digest=row["intent_digest"],
         account=row["account"],
         labels_json=row["labels_json"],
+        max_total_yen=row["max_total_yen"],
+        terms=terms_of(row["terms_json"]),
+        not_before=row["not_before"],
+        not_after=row["not_after"],
+        held_until=row["held_until"],
+        stop_before_submit=bool(row["stop_before_submit"]),
+        cancel_requested_at=row["cancel_requested_at"],
+        same_intent_as=row["same_intent_as"],
     )

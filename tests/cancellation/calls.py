@@ -228,6 +228,7 @@ CASES = (
     Case("CatalogService/ListCatalogOrders", nothing, READS),
     Case("CatalogService/Discover", lambda _: {"site": "sandbox"}),
     Case("CatalogService/ListDiscrepancies", nothing, READS),
+    Case("OperationsService/GetInfo", nothing, READS),
     Case("OperationsService/GetHealth", nothing, READS, (submit,)),
     Case("OperationsService/ListDecisions", nothing, READS, STALE),
     Case("OperationsService/RequeueOrder", person, steps=STALE),

@@ -17,6 +17,9 @@ def test_every_method_of_the_contract_is_here() -> None:
     assert {case.method for case in CASES} == METHODS.keys()
 
 
+WAITS_FOR_NOTHING = {"OperationsService/GetInfo"}
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_call_broken_off_anywhere_is_done_or_not_done(case: Case) -> None:
     break_off_everywhere(case)
@@ -36,7 +39,7 @@ def break_off_everywhere(case: Case, *, again: bool = False) -> None:
             break
     *broken, whole = results
     assert whole.ended, "the call never ended"
-    assert len(broken) > 3, "it was broken off nowhere in between"
+    assert len(broken) > 3 or case.method in WAITS_FOR_NOTHING, "it was broken off nowhere in between"
     if case.effect is Effect.CHANGES:
         assert whole.after != whole.before, "the call changed nothing"
         assert all(result.after in (whole.before, whole.after) for result in broken), "something is half done"

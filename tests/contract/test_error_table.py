@@ -5,15 +5,18 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from gateway.api.codec.terms import terms_message
 from gateway.api.errors import ERRORS
 from gateway.domain.refusals import Reason
 from gateway.store.sqlite import writer
 from tests.contract.transports import TRANSPORTS, Clients, RefusedError, clients
+from tests.gateway.support.book import terms
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 
 JOURNAL: Final = "journal-of-worker-1"
@@ -264,6 +267,60 @@ async def internal(stage: Stage) -> None:
     await stage.look()
 
 
+async def capped(stage: Stage) -> Any:
+    """A task with a cap of 3,000 yen, in a worker's hand."""
+    await stage.clients.grpc(
+        "OrderService/SubmitOrder", task_id="po-1", site="rakuten", intent_json="{}", max_total_yen=3_000
+    )
+    return await stage.lease()
+
+
+async def terms_over_cap(stage: Stage) -> None:
+    await stage.permit(await capped(stage), terms=terms_message(terms(3_001)))
+
+
+async def permit_terms_required(stage: Stage) -> None:
+    await stage.permit(await capped(stage))
+
+
+async def permit_terms_changed(stage: Stage) -> None:
+    lease = await capped(stage)
+    await stage.permit(lease, terms=terms_message(terms(3_000)))
+    await stage.permit(lease, terms=terms_message(terms(2_000)))
+
+
+async def too_late(stage: Stage) -> None:
+    until = stage.gateway.time.wall + timedelta(seconds=60)
+    await stage.clients.grpc(
+        "OrderService/SubmitOrder", task_id="po-1", site="rakuten", intent_json="{}", not_after=until
+    )
+    lease = await stage.lease()
+    stage.gateway.time.advance(61)
+    await stage.permit(lease)
+
+
+async def permit_dry_run(stage: Stage) -> None:
+    await stage.clients.grpc(
+        "OrderService/SubmitOrder", task_id="po-1", site="rakuten", intent_json="{}", stop_before_submit=True
+    )
+    await stage.permit(await stage.lease())
+
+
+async def cancel_requested(stage: Stage) -> None:
+    await stage.submit()
+    lease = await stage.lease()
+    await stage.clients.connect("OrderService/CancelOrder", task_id="po-1", reason="not wanted", while_leased=True)
+    await stage.permit(lease)
+
+
+async def cancel_too_late(stage: Stage) -> None:
+    await stage.submit()
+    await stage.permit(await stage.lease())
+    await getattr(stage.clients, stage.transport)(
+        "OrderService/CancelOrder", task_id="po-1", reason="not wanted", while_leased=True
+    )
+
+
 EVERYWHERE: Final = TRANSPORTS
 LEASES: Final = ("grpc", "rest")
 CONTRACT: Final = ("grpc", "connect")
@@ -284,6 +341,13 @@ ROWS: Final[dict[Reason, list[tuple[Callable[[Stage], Awaitable[None]], tuple[st
     Reason.PERMIT_NOT_ATTESTED: [(permit_not_attested, PERMITS)],
     Reason.PERMIT_NOT_SETTLED: [(permit_not_settled, PERMITS)],
     Reason.PERMIT_EXPIRED: [(permit_expired, PERMITS)],
+    Reason.TERMS_OVER_CAP: [(terms_over_cap, PERMITS)],
+    Reason.TOO_LATE: [(too_late, PERMITS)],
+    Reason.PERMIT_DRY_RUN: [(permit_dry_run, PERMITS)],
+    Reason.CANCEL_REQUESTED: [(cancel_requested, PERMITS)],
+    Reason.CANCEL_TOO_LATE: [(cancel_too_late, CONTRACT)],
+    Reason.PERMIT_TERMS_REQUIRED: [(permit_terms_required, PERMITS)],
+    Reason.PERMIT_TERMS_CHANGED: [(permit_terms_changed, PERMITS)],
     Reason.LEASE_NOT_ACKNOWLEDGED: [(lease_not_acknowledged, PERMITS)],
     Reason.WORKER_NOT_FOUND: [(worker_not_found, CONTRACT)],
     Reason.CALLBACK_NOT_FOUND: [(callback_not_found, CONTRACT)],
@@ -297,7 +361,7 @@ ROWS: Final[dict[Reason, list[tuple[Callable[[Stage], Awaitable[None]], tuple[st
     Reason.SHUTTING_DOWN: [(shutting_down, LEASES)],
     Reason.INTERNAL: [(internal, EVERYWHERE)],
 }
-FRESH: Final = {another_task_active, shutting_down}
+FRESH: Final = {another_task_active, cancel_too_late, shutting_down}
 """Cases that leave a gateway behind on which they cannot be made again."""
 
 CASES: Final = [

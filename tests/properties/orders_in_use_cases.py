@@ -25,13 +25,14 @@ from gateway.domain.states import OrderState, TaskStatus
 from gateway.operations.actions import expire_now, requeue, resolve, withdraw
 from gateway.operations.pause import pause, resume
 from gateway.operations.restore import mark_restored
+from gateway.orders.cancel import cancel
 from gateway.orders.expire import expire_due
 from gateway.orders.hold import renew
 from gateway.orders.lease import open_lease, reclaim, undo_lease
 from gateway.orders.permit import request_permit
 from gateway.orders.report import report
 from gateway.orders.search import search_tasks
-from gateway.orders.submit import cancel, submit
+from gateway.orders.submit import submit
 from tests.gateway.support.book import POLICY, Book
 from tests.gateway.support.manual_time import TICK, ManualTime
 from tests.properties.order_model import REASON

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gateway.domain.models import LeaseScope
 from tests.simulation.books import ACKNOWLEDGE, PLACED, TICK, TTL, Books, Event, LeaseSeen, TaskSeen, settled_at
+from tests.simulation.condition_auditor import ConditionAuditor
 from tests.simulation.evidence_auditor import EvidenceAuditor
 from tests.simulation.permit_auditor import PermitAuditor
 
@@ -39,6 +40,7 @@ MOVES = {
     "resolve": (("stale", "needs_human", "failed", "succeeded"), ("succeeded", "failed")),
     "permit": (ACTIVE, ACTIVE),
     "restore": ((*OPEN, "stale", "needs_human"), ("stale",)),
+    "too_late": (("queued",), ("failed",)),
 }
 STUCK = {"stale": "task_stale", "needs_human": "task_needs_human"}
 """Statuses in which a task waits for a person, and the kind of alert that must stand as long as it does."""
@@ -59,13 +61,14 @@ class Auditor:
         self._books = books
         self._evidence = evidence
         self._permits = PermitAuditor(books, evidence)
+        self._conditions = ConditionAuditor(books)
         self.backup: Books | None = None
 
     def committed(self, database: sqlite3.Connection, ran_at: float) -> None:
         """`ran_at`: when the operations that are committed now were run."""
         books = self._books
         rows = database.execute(
-            "SELECT sequence, subject, kind, actor, status_before, status_after, reason, details_json"
+            "SELECT sequence, occurred_at, subject, kind, actor, status_before, status_after, reason, details_json"
             " FROM events WHERE sequence > ? ORDER BY sequence",
             (books.last_event,),
         ).fetchall()
@@ -133,6 +136,10 @@ class Auditor:
         event = Event(database, task_id, task, row, json.loads(row["details_json"]), ran_at)
         if kind == "report_refused":
             self._note_report(event)
+        if kind == "cancel_refused" and event.details["refusal"] == "cancel_too_late":
+            self._books.trace.count("cancels that came too late")
+        if kind == "cancel_request":
+            self._conditions.cancel_requested(event)
         if kind == "permit_refused":
             self._permits.refused(event)
         if kind not in MOVES:
@@ -160,6 +167,8 @@ class Auditor:
 
     def _on_lease(self, event: Event) -> None:
         broken, task, number = self._books.broken, event.task, event.details["lease_count"]
+        if event.row["kind"] == "lease":
+            self._conditions.leased(event)
         if self._books.paused and event.row["kind"] == "lease":
             broken(f"{event.task_id}: leased while dispatch is paused")
         if task.leases and not task.let_go_by_person:
@@ -181,6 +190,9 @@ class Auditor:
         if any(lease.token == seen.token for lease in task.leases):
             broken(f"{event.task_id}: the token of an earlier lease was given again")
         task.leases.append(seen)
+
+    def _on_too_late(self, event: Event) -> None:
+        self._conditions.ended_as_too_late(event)
 
     def _on_reclaim(self, event: Event) -> None:
         if event.task_id not in self._books.wished:

@@ -8,6 +8,7 @@ from typing import Any
 
 from common.target import Target
 from sandbox_shop.orders import Order
+from tests.simulation.conditions import Conditions
 from tests.simulation.gateway_machine import POLICY
 from tests.simulation.layout import Layout
 from tests.simulation.shop import SimShop
@@ -66,6 +67,9 @@ class TaskSeen:
     """An accepted report says that it is placed, so whoever takes it next is told so."""
     told_number: bool = False
     let_go_by_person: bool = False
+    cancelled_before_any_click: bool = False
+    """A cancel request was taken, when nobody had been allowed to click under any lease."""
+    cancel_requested: bool = False
     sequences: set[tuple[str, int]] = field(default_factory=set)
     newest: tuple[int, int] = (0, 0)
     newest_state: str | None = None
@@ -119,6 +123,7 @@ class Books:
         """Leases that the gateway has forgotten with a restore; their holders do not know it yet."""
         self.forgotten_reports: set[tuple[str, str, int]] = set()
         self.intents: dict[str, dict[str, Any]] = {}
+        self.conditions: dict[str, Conditions] = {}
         self.targets: dict[str, Target] = {}
         """With which account of which site each task is to be ordered."""
         self.layout: Layout

@@ -38,6 +38,13 @@ MUST_BE_REACHED: Mapping[World, tuple[str, ...]] = {
         "clocks of the database set", "clocks of gateways set", "reclaims for other accounts refused",
         "slots occupied at once",
     ),
+    World.CONDITIONS: (
+        "orders under a cap", "orders at their cap, to the yen", "permits refused over a cap",
+        "permits refused for one yen", "recovered tasks permitted",
+        "cancels taken before the permit", "cancels that came too late", "permits refused after a cancel",
+        "permits refused for dry runs", "dry runs ended", "tasks ended as too late",
+        "leases of tasks that were not to be taken before",
+    ),
 }  # fmt: skip
 """What a hundred runs of each kind of world must have come to: where one of these never happens, what guards it is not
 tried."""

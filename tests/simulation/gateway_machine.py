@@ -73,7 +73,9 @@ class GatewayMachine:
         chance: random.Random,
         trace: Trace,
         settings: Settings = SETTINGS,
+        sweeps: Sequence[str] = SWEEPS,
     ) -> None:
+        self._sweeps = sweeps
         self.loop = loop
         self.path = folder / "gateway.db"
         self.disk = Disk(chance, trace.count)
@@ -168,7 +170,7 @@ class GatewayMachine:
             process.last_point = "a start that failed"
             process.power_off()
             return
-        for work in (gateway.dispatcher.run(), *map(run_sweep, sweeps_of(gateway, SWEEPS))):
+        for work in (gateway.dispatcher.run(), *map(run_sweep, sweeps_of(gateway, self._sweeps))):
             process.spawn(work)
         self.server.handlers = handlers_of(gateway, self._handle(gateway))
         self.rest = RestDoor(process, store, gateway.dispatcher)

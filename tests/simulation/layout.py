@@ -23,6 +23,8 @@ class World(StrEnum):
     """One gateway on its file, several accounts on two sites, several workers that each serve some of them."""
     GATEWAYS = "gateways"
     """Two or three gateways on one database."""
+    CONDITIONS = "conditions"
+    """One gateway on its file, one account, and orders that are only wanted on conditions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
 from common.target import Target
 from tests.simulation.books import Books, settled_at
+from tests.simulation.conditions import NONE, Conditions
 from tests.simulation.shop import SimShop
 from tests.simulation.site import item_url
 from tests.simulation.wire import Channel
@@ -37,6 +38,7 @@ CATALOGUE = (
     ("camera-body", None, 298_000),
     ("earphones-soldout", None, 5_980),
 )
+PRICES = {item_url(code): price for code, _, price in CATALOGUE}
 WAYS_TO_PAY = ("card", "card", "card", "convenience_store", "card_3ds")
 
 
@@ -75,9 +77,12 @@ class Upstream:
         """True if everything was acknowledged."""
         return all(task.done() for task in self._under_way)
 
-    def submit(self, task_id: str, intent: dict[str, Any], at: float, target: Target) -> None:
+    def submit(
+        self, task_id: str, intent: dict[str, Any], at: float, target: Target, conditions: Conditions = NONE
+    ) -> None:
         """Files a task, some seconds from now."""
         self._books.intents[task_id], self._books.targets[task_id] = intent, target
+        self._books.conditions[task_id] = conditions
         self._under_way.append(asyncio.ensure_future(self._submit(task_id, at)))
 
     def file_all_again(self) -> None:
@@ -96,12 +101,17 @@ class Upstream:
             await self._until_acknowledged(task_id)
             if repeat == 0 and self._chance.random() < 0.05:
                 await self._cancel(task_id)
+            if repeat == 0 and (after := self._books.conditions[task_id].cancelled_after) is not None:
+                self._under_way.append(asyncio.ensure_future(self._cancel_later(task_id, after)))
             await asyncio.sleep(self._chance.uniform(0, 60))
 
     async def _until_acknowledged(self, task_id: str) -> None:
         intent = json.dumps(self._books.intents[task_id])
         site, account = self._books.targets[task_id]
-        request = orders_pb2.SubmitOrderRequest(task_id=task_id, site=site, account=account, intent_json=intent)
+        demanded = self._books.conditions[task_id].as_fields()
+        request = orders_pb2.SubmitOrderRequest(
+            task_id=task_id, site=site, account=account, intent_json=intent, **demanded
+        )
         while True:
             try:
                 answer = await self._stub.SubmitOrder(request, metadata=METADATA, timeout=CALL_SECONDS)
@@ -113,8 +123,12 @@ class Upstream:
                 self._books.accepted_submits.add(task_id)
                 return
 
-    async def _cancel(self, task_id: str) -> None:
-        request = orders_pb2.CancelOrderRequest(task_id=task_id, reason="no longer wanted")
+    async def _cancel_later(self, task_id: str, after: float) -> None:
+        await asyncio.sleep(after)
+        await self._cancel(task_id, while_leased=True)
+
+    async def _cancel(self, task_id: str, *, while_leased: bool = False) -> None:
+        request = orders_pb2.CancelOrderRequest(task_id=task_id, reason="no longer wanted", while_leased=while_leased)
         try:
             await self._stub.CancelOrder(request, metadata=METADATA, timeout=CALL_SECONDS)
             self._trace("upstream", f"{task_id}: cancelled")

@@ -3,6 +3,7 @@
 import math
 
 from tests.simulation.books import PERMIT_TTL, Books, Event, LeaseSeen, TaskSeen, settled_at
+from tests.simulation.condition_auditor import ConditionAuditor
 from tests.simulation.evidence_auditor import EvidenceAuditor
 
 
@@ -12,6 +13,7 @@ class PermitAuditor:
     def __init__(self, books: Books, evidence: EvidenceAuditor) -> None:
         self._books = books
         self._evidence = evidence
+        self._conditions = ConditionAuditor(books)
 
     def granted(self, event: Event) -> None:
         """A lease gets its permit."""
@@ -37,6 +39,7 @@ class PermitAuditor:
         refusal, task = event.details["refusal"], event.task
         if refusal == "lease_invalid" or not task.leases:
             return
+        self._conditions.refused(event)
         if refusal == "permit_not_settled" and self._clock_may_be_behind(task):
             return
         if not self._permit_may_be_over(task.lease, event.at) and not self._grounds_to_refuse(
@@ -61,7 +64,7 @@ class PermitAuditor:
         """Why a permit must not be given now (docs/specification.md#submit-permit)."""
         task, lease = event.task, event.task.lease
         look = event.details.get("verification") or {}
-        grounds = []
+        grounds = list(self._conditions.grounds_to_refuse(event))
         if self._books.paused:
             grounds.append("while dispatch is paused")
         if not lease.acknowledged:

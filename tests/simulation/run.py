@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import gateway.dispatch.dispatcher
+import gateway.sweeps.release
 import worker.gateway.outbox
 import worker.orders.loop
 import worker.orders.permit
@@ -39,6 +40,7 @@ def _pace() -> Iterator[None]:
     with ExitStack() as stack:
         for module, name, seconds in (
             (gateway.dispatch.dispatcher, "POLL_SECONDS", 5.0),
+            (gateway.sweeps.release, "POLL_SECONDS", 5.0),
             (worker.orders.loop, "RECLAIM_POLL", 4.0),
             (worker.orders.loop, "MOST_DELAY", 2.0),
             (worker.orders.loop, "DISK_DELAY", 10.0),

@@ -167,7 +167,9 @@ class SimSite:
         def confirm() -> Confirmation:
             token, quote = self._shop.quote(ACCOUNT, str(options.get("payment_method", "card")))
             self._opened[token] = begun
-            return Confirmation(_items(quote.lines), quote.payable_yen, {"token": token}, self._page("/order/confirm"))
+            prices = tuple(line.unit_price_yen for line in quote.lines)
+            page = self._page("/order/confirm")
+            return Confirmation(_items(quote.lines), quote.payable_yen, {"token": token}, page, prices)
 
         return await self._exchange("open_confirmation", confirm)
 

@@ -100,6 +100,13 @@ FOUND_BY = {
     "sweeps_on_every_gateway": 1,
     "the_term_of_another_is_taken": 1,
     "superseded_at_its_own_gateway_only": 4,
+    "cap_ignored": 9,
+    "cap_compared_with_the_items": 12,
+    "terms_not_required": 2,
+    "dry_run_permitted": 3,
+    "cancel_that_loses_to_a_later_permit": 2,
+    "cancel_taken_after_the_permit": 6,
+    "not_after_judged_only_by_the_sweep": 1,
 }
 
 

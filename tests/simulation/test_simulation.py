@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation import account_themes
+from tests.simulation import account_themes, condition_themes
 from tests.simulation.figures import MUST_BE_REACHED, not_reached
 from tests.simulation.gateways import themes as gateway_themes
 from tests.simulation.layout import World
@@ -27,6 +27,8 @@ BATCHES = [
     pytest.param(World.ALONE, range(1 + 4 * BATCH, 1 + 8 * BATCH), marks=DEEP),
     pytest.param(World.ACCOUNTS, range(1, 1 + account_themes.ROUND), marks=QUICK),
     pytest.param(World.ACCOUNTS, range(1 + account_themes.ROUND, 1 + 25 * account_themes.ROUND), marks=DEEP),
+    pytest.param(World.CONDITIONS, range(1, 1 + condition_themes.ROUND), marks=QUICK),
+    pytest.param(World.CONDITIONS, range(1 + condition_themes.ROUND, 1 + 25 * condition_themes.ROUND), marks=DEEP),
     pytest.param(World.GATEWAYS, range(1, 1 + gateway_themes.ROUND), marks=QUICK),
     pytest.param(World.GATEWAYS, range(1 + gateway_themes.ROUND, 1 + 15 * gateway_themes.ROUND), marks=DEEP),
 ]

@@ -15,14 +15,16 @@ from tests.simulation import template
 from tests.simulation.account_themes import account_theme_of
 from tests.simulation.auditor import Auditor
 from tests.simulation.books import Books
+from tests.simulation.condition_themes import condition_theme_of
+from tests.simulation.conditions import NONE, make_conditions
 from tests.simulation.evidence_auditor import EvidenceAuditor
 from tests.simulation.faults import ANYTIME, Faults
-from tests.simulation.gateway_machine import BEGINNING, SETTINGS, GatewayMachine
+from tests.simulation.gateway_machine import BEGINNING, SETTINGS, SWEEPS, GatewayMachine
 from tests.simulation.journal_lock import Locks
 from tests.simulation.layout import NAMES, Layout, Serves, World, alone, with_accounts
 from tests.simulation.loop import THE_END, VirtualLoop
 from tests.simulation.network import Link
-from tests.simulation.people import Person, Upstream, make_intent
+from tests.simulation.people import PRICES, Person, Upstream, make_intent
 from tests.simulation.reader import Reader
 from tests.simulation.scripts import LateAsker, RestScript
 from tests.simulation.shop import SimShop
@@ -34,6 +36,11 @@ from tests.simulation.trace import Trace
 from tests.simulation.wire import Channel, Server
 from tests.simulation.worker_machine import WorkerMachine
 
+_THEMES = {
+    World.ALONE: theme_of,
+    World.ACCOUNTS: account_theme_of,
+    World.CONDITIONS: condition_theme_of,
+}
 HEALING_SECONDS = 4_000.0
 ROUND_SECONDS = 8.0
 
@@ -101,7 +108,8 @@ class SimulatedWorld:
         return template.migrated()
 
     def _make_gateways(self, settings: Settings) -> Sequence[Any]:
-        gateway = GatewayMachine(self.loop, self.folder, self._chance("gateway"), self.trace, settings)
+        sweeps = (*SWEEPS, "release") if self.kind is World.CONDITIONS else SWEEPS
+        gateway = GatewayMachine(self.loop, self.folder, self._chance("gateway"), self.trace, settings, sweeps)
         gateway.watch = self.auditor
         return [gateway]
 
@@ -116,7 +124,7 @@ class SimulatedWorld:
         return door
 
     def _theme(self) -> Theme | None:
-        return theme_of(self.seed) if self.kind is World.ALONE else account_theme_of(self.seed)
+        return _THEMES[self.kind](self.seed)
 
     def _layout(self) -> Layout:
         if self.kind is World.ACCOUNTS:
@@ -177,12 +185,15 @@ class SimulatedWorld:
         alike = theme.alike if theme is not None else self.chance.random() < 0.4
         dear = theme.dear if theme is not None else self.chance.random() < 0.1
         popular = make_intent(self.chance, dear=dear)
-        whose = self._chance("targets")
+        whose, demands = self._chance("targets"), self._chance("conditions")
         for number in range(1, tasks + 1):
             intent = popular if alike and self.chance.random() < 0.9 else make_intent(self.chance, dear=dear)
             late = theme.late if theme is not None else 0.0
             at = self.chance.uniform(late, spread) if number > 1 else self.chance.uniform(0, 5.0)
-            self.upstream.submit(f"t-{number}", intent, at, whose.choice(self.layout.targets))
+            conditions = NONE
+            if self.kind is World.CONDITIONS:
+                conditions = make_conditions(demands, intent, PRICES, BEGINNING + timedelta(seconds=at))
+            self.upstream.submit(f"t-{number}", intent, at, whose.choice(self.layout.targets), conditions)
         strange = self._strange_workers()
         await self.faults.run(length)
         for worker_of_others in strange:

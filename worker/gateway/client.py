@@ -8,6 +8,7 @@ import grpc
 from google.protobuf.message import Message
 from grpc.aio import AioRpcError, Channel, Metadata
 from ordergateway.v1 import order_leases_pb2 as pb
+from ordergateway.v1 import orders_pb2
 from ordergateway.v1.order_leases_pb2_grpc import OrderLeaseServiceStub
 
 from common.channel_credentials import channel_credentials
@@ -148,6 +149,7 @@ class GatewayClient:
         *,
         attests_no_click_record: bool,
         verification: pb.Verification | None,
+        terms: orders_pb2.Terms | None,
     ) -> pb.RequestSubmitPermitResponse:
         """See OrderLeases."""
         request = pb.RequestSubmitPermitRequest(
@@ -157,6 +159,7 @@ class GatewayClient:
             journal_id=self._journal_id,
             attests_no_click_record=attests_no_click_record,
             verification=verification,
+            terms=terms,
         )
         answer = await self._call(
             "RequestSubmitPermit",

@@ -108,8 +108,9 @@ class OrderLeases(Protocol):
         *,
         attests_no_click_record: bool,
         verification: pb.Verification | None,
+        terms: orders_pb2.Terms | None,
     ) -> pb.RequestSubmitPermitResponse:
-        """Ask for leave to make the one irreversible click."""
+        """Ask for leave to make the one irreversible click, on the terms of the confirmation page."""
         ...
 
     async def reclaim(self, task_id: str, sites: Sequence[str], *, requested_by: str, reason: str) -> pb.Lease:

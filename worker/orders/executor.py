@@ -1,7 +1,8 @@
 """An order in the worker's hand, from the acknowledged lease to its end.
 
 `created -> cart -> confirmation -> amount guard -> permit -> click -> payment -> end`, or the recovery branch for a
-task that was in hand before. However it goes, it ends in one of these ways:
+task that was in hand before. A dry run ends after the amount guard (`dry_run`).
+However it goes, it ends in one of these ways:
 
 | what went wrong                                       | before the permit | permit asked, or recovered | clicked     |
 |-------------------------------------------------------|-------------------|----------------------------|-------------|
@@ -25,6 +26,7 @@ from worker.failpoints import FailpointName
 from worker.gateway.lease_guard import LeaseLostError, StepTimeoutError, WorkerStoppingError
 from worker.journal.records import JournalEntry, Order, OrderStatus
 from worker.orders.cart import check_cart, confirm, fill_cart
+from worker.orders.dry_run import end_dry_run
 from worker.orders.ends import End, needs_human
 from worker.orders.intent import Intent, MalformedIntentError, parse_intent
 from worker.orders.payment import pay
@@ -117,6 +119,8 @@ async def _execute(run: OrderRun) -> End:
     confirmation = await _prepare(run, intent, items)
     if isinstance(confirmation, End):
         return confirmation
+    if run.lease.stop_before_submit:
+        return await end_dry_run(run, confirmation)
     if end := await submit(run, intent, items, confirmation):
         return end
     return await pay(run, intent)

@@ -6,10 +6,14 @@
 | has paused dispatch                 | wait while the lease lives, ask again, confirm again   |
 | says that the site has not settled  | wait, renew, verify again, ask again, confirm again    |
 | says that the lease is invalid      | the lease is lost: nothing more is written to the site |
+| says that the terms are over a cap  | needs_human with 5004, no click                        |
+| says that it is too late            | failed, no click; needs_human for a recovered task     |
+| says that its cancel was requested  | the same                                               |
 | puts it off for longer than a day   | needs_human, no click                                  |
 | refuses otherwise, or cannot be had | needs_human, no click                                  |
 
-The permit counts from the moment the request was sent, on the elapsed clock.
+The permit counts from the moment the request was sent, on the elapsed clock. It is for the terms that it was asked for
+with: where the page that is confirmed again after a wait shows others, nothing is clicked.
 """
 
 import logging
@@ -21,11 +25,14 @@ from worker.gateway.bounds import PERMIT_VALID_FOR
 from worker.gateway.lease_guard import LeaseLostError
 from worker.gateway.port import Refused, Unreachable
 from worker.gateway.wire import to_seconds
+from worker.journal.records import OrderStatus
 from worker.orders.ends import End, needs_human
 from worker.orders.intent import Intent
 from worker.orders.recovery import apply_finding
 from worker.orders.run import OrderRun
+from worker.orders.terms import terms_of
 from worker.orders.verification import verify
+from worker.sites.port import AMOUNT_CODE, Confirmation
 
 _log = logging.getLogger(__name__)
 
@@ -52,11 +59,14 @@ class Permit:
     waited: bool
 
 
-async def obtain_permit(run: OrderRun, intent: Intent) -> Permit | End:
-    """Ask until there is a permit or none will come. A repeat after a lost answer gets the same permit.
+async def obtain_permit(run: OrderRun, intent: Intent, confirmation: Confirmation) -> Permit | End:
+    """Ask until there is a permit for what the page shows, or none will come.
+
+    A repeat after a lost answer gets the same permit.
 
     Raises LeaseLostError, WorkerStoppingError and StepTimeoutError.
     """
+    terms = terms_of(confirmation)
     attests = not await run.parts.journal.claims.has_click(run.task_id)
     first_sent: float | None = None
     waited = False
@@ -72,6 +82,7 @@ async def obtain_permit(run: OrderRun, intent: Intent) -> Permit | End:
                     run.lease.lease_token,
                     attests_no_click_record=attests,
                     verification=run.verification,
+                    terms=terms,
                 ),
                 seconds=PERMIT_CALL,
             )
@@ -82,7 +93,7 @@ async def obtain_permit(run: OrderRun, intent: Intent) -> Permit | End:
         except Refused as refusal:
             if run.parts.clock.elapsed() - begun >= LONGEST_POSTPONEMENT:
                 return needs_human(f"the permit was put off for too long ({refusal.reason_name}): {refusal}")
-            if end := await _wait_out(run, intent, refusal):
+            if end := await _wait_out(run, intent, confirmation, refusal):
                 return end
             first_sent, waited = None, True
         else:
@@ -90,7 +101,7 @@ async def obtain_permit(run: OrderRun, intent: Intent) -> Permit | End:
             return Permit(deadline=first_sent + valid_for, waited=waited)
 
 
-async def _wait_out(run: OrderRun, intent: Intent, refusal: Refused) -> End | None:
+async def _wait_out(run: OrderRun, intent: Intent, confirmation: Confirmation, refusal: Refused) -> End | None:
     """Return None when asking again makes sense, and the end where it does not."""
     fields = {"task_id": run.task_id, "reason": refusal.reason_name}
     if refusal.reason == errors_pb2.ERROR_REASON_DISPATCH_PAUSED:
@@ -106,9 +117,28 @@ async def _wait_out(run: OrderRun, intent: Intent, refusal: Refused) -> End | No
         return await apply_finding(run, await verify(run, intent))
     elif refusal.reason == errors_pb2.ERROR_REASON_LEASE_INVALID:
         raise LeaseLostError(f"the gateway refused a permit: {refusal}")
+    elif refusal.reason == errors_pb2.ERROR_REASON_TOO_LATE:
+        return _given_up(run, f"too late: {refusal}")
+    elif refusal.reason == errors_pb2.ERROR_REASON_CANCEL_REQUESTED:
+        return _given_up(run, "cancelled before the click")
+    elif refusal.reason == errors_pb2.ERROR_REASON_TERMS_OVER_CAP:
+        return needs_human(
+            f"no permit to place the order: {refusal}", error_code=AMOUNT_CODE, payable_yen=confirmation.payable_yen
+        )
     else:
         return needs_human(f"no permit to place the order ({refusal.reason_name}): {refusal}")
     return None
+
+
+def _given_up(run: OrderRun, words: str) -> End:
+    """Return the end of an order that is not wanted any more, of which this run clicked nothing.
+
+    The gateway refuses that to a lease without a permit only, so none is on its way. What an earlier lease did is not
+    known here.
+    """
+    if run.recovered:
+        return needs_human(f"{words}; nothing was clicked by this run")
+    return End(OrderStatus.FAILED, f"{words}; nothing was clicked")
 
 
 def _delay(refusal: Refused) -> float:

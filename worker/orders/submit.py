@@ -4,6 +4,7 @@
 |-----------------------------------------------------------|--------------------------------------------------------|
 | no disk space can be reserved                             | needs_human, no permit asked                           |
 | no permit can be had                                      | needs_human, no click (see `permit`)                   |
+| the page shows other terms after a wait for the permit    | needs_human, no click                                  |
 | the permit or the lease runs out before the click         | no click; needs_human, or the lease is lost            |
 | the site answers with a number                            | ordered, written down at once; then the thank-you page |
 | ... and also says something that contradicts an order     | ordered; needs_human, not paid                         |
@@ -35,6 +36,7 @@ from worker.orders.other_tasks import numbers_of_others
 from worker.orders.permit import Permit, PermitExpiredError, ensure_permitted, obtain_permit
 from worker.orders.run import LocalDiskError, OrderRun
 from worker.orders.state import OrderState
+from worker.orders.terms import terms_of
 from worker.sites.port import Confirmation, Item, SiteError, Submission, Thanks
 
 _log = logging.getLogger(__name__)
@@ -55,7 +57,7 @@ async def submit(run: OrderRun, intent: Intent, items: tuple[Item, ...], confirm
         _reserve_disk(reserve)
         if run.other_numbers is None:
             await _ask_for_others(run)
-        permit = await obtain_permit(run, intent)
+        permit = await obtain_permit(run, intent, confirmation)
         if isinstance(permit, End):
             return permit
         await run.passed(FailpointName.PERMITTED)
@@ -64,6 +66,8 @@ async def submit(run: OrderRun, intent: Intent, items: tuple[Item, ...], confirm
             confirmed = await confirm(run, intent, items)
             if isinstance(confirmed, End):
                 return confirmed
+            if terms_of(confirmed) != terms_of(confirmation):
+                return needs_human(_other_terms(confirmation, confirmed), payable_yen=confirmed.payable_yen)
             confirmation = confirmed
         run.stage = Step.ORDER_SUBMIT
         if end := await _record_click(run, permit):
@@ -82,6 +86,13 @@ async def _ask_for_others(run: OrderRun) -> None:
     told = await run.guard.other_orders(seconds=OTHERS_PATIENCE)
     if told is not None:
         run.other_numbers = frozenset(told.site_order_ids)
+
+
+def _other_terms(permitted: Confirmation, shown: Confirmation) -> str:
+    return (
+        f"the permit is for {permitted.payable_yen} yen to pay, and after the wait for it the confirmation page shows "
+        f"{shown.payable_yen} yen or other items; no click was made"
+    )
 
 
 def _reserve_disk(reserve: Reserve) -> None:

@@ -57,6 +57,8 @@ class Cart:
 class Confirmation:
     """The confirmation page: the last one before the click.
 
+    `unit_prices`: of each item in yen, None where the page does not show it; empty: it shows none.
+
     `payable_yen` is None where the page does not show one amount, and only one. `form` is what `submit` needs from the
     page, opaque to the worker; whatever can be found wrong with it before it is sent was looked for.
     """
@@ -65,6 +67,7 @@ class Confirmation:
     payable_yen: int | None
     form: Mapping[str, str]
     page: Page
+    unit_prices: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
         "ListDiscrepancies": _OPERATOR,
     },
     "ordergateway.v1.OperationsService": {
+        "GetInfo": EVERY_ROLE,
         "GetHealth": _UPSTREAM,
         "ListDecisions": _OPERATOR,
         "RequeueOrder": _OPERATOR,

@@ -10,6 +10,7 @@ from google.protobuf import duration_pb2
 from ordergateway.v1 import order_leases_pb2
 
 from gateway.api.codec.orders import order_state, order_state_to, task_status
+from gateway.api.codec.terms import terms
 from gateway.api.codec.times import datetime_of, duration, timedelta_of, timestamp
 from gateway.domain import fields
 from gateway.domain.instant import utc_text
@@ -144,6 +145,7 @@ def permit_request(request: order_leases_pb2.RequestSubmitPermitRequest, identit
         journal_id=fields.opaque_id("journal_id", request.journal_id),
         attests_no_click_record=request.attests_no_click_record,
         verification=_verification(request.verification) if request.HasField("verification") else None,
+        terms=terms(request.terms) if request.HasField("terms") else None,
     )
 
 
@@ -191,6 +193,7 @@ def lease_message(lease: Lease, policy: Policy) -> order_leases_pb2.Lease:
         traceparent=lease.traceparent,
         account=lease.account,
         labels=labels_of(lease.labels_json),
+        stop_before_submit=lease.stop_before_submit,
     )
 
 

@@ -5,10 +5,13 @@ What reads a request raises RefusedError INVALID_FIELD with the field's path and
 
 from collections.abc import Callable, Sequence
 
+from google.protobuf import timestamp_pb2
 from ordergateway.v1 import orders_pb2
 
-from gateway.api.codec.times import timestamp
+from gateway.api.codec.terms import terms_message
+from gateway.api.codec.times import datetime_of, timestamp
 from gateway.domain import fields
+from gateway.domain.instant import utc_text
 from gateway.domain.labels import NO_LABELS, labels_of
 from gateway.domain.models import Policy, Report, Submission, Submitted, TaskDetail
 from gateway.domain.refusals import Refusal, invalid
@@ -55,6 +58,10 @@ def submission(
     request: orders_pb2.SubmitOrderRequest, policy: Policy, new_task_id: Callable[[], str], traceparent: str
 ) -> Submission:
     """Check a request to file a task; `new_task_id` makes one where the upstream sent none."""
+    not_before, not_after = fields.times(
+        _moment("not_before", request.not_before) if request.HasField("not_before") else None,
+        _moment("not_after", request.not_after) if request.HasField("not_after") else None,
+    )
     return Submission(
         task_id=fields.new_key("task_id", request.task_id) if request.task_id else new_task_id(),
         site=fields.site("site", request.site, policy.sites),
@@ -65,7 +72,15 @@ def submission(
         traceparent=traceparent,
         account=fields.account("account", request.account),
         labels_json=fields.labels("labels", request.labels) if request.labels else NO_LABELS,
+        max_total_yen=fields.cap("max_total_yen", request.max_total_yen if request.HasField("max_total_yen") else None),
+        not_before=not_before,
+        not_after=not_after,
+        stop_before_submit=request.stop_before_submit,
     )
+
+
+def _moment(field: str, message: timestamp_pb2.Timestamp) -> str:
+    return utc_text(datetime_of(field, message))
 
 
 def submitted_message(done: Submitted) -> orders_pb2.SubmitOrderResponse:
@@ -76,6 +91,7 @@ def submitted_message(done: Submitted) -> orders_pb2.SubmitOrderResponse:
         created=done.created,
         intent_matches=done.intent_matches,
         differs=done.differs,
+        same_intent_as=done.same_intent_as,
     )
 
 
@@ -117,6 +133,13 @@ def task_message(detail: TaskDetail) -> orders_pb2.Task:
         placement=_PLACEMENT[task.placement],
         account=task.account,
         labels=labels_of(task.labels_json),
+        max_total_yen=task.max_total_yen,
+        terms=terms_message(task.terms),
+        not_before=timestamp(task.not_before),
+        not_after=timestamp(task.not_after),
+        stop_before_submit=task.stop_before_submit,
+        cancel_requested_at=timestamp(task.cancel_requested_at),
+        same_intent_as=task.same_intent_as,
     )
 
 

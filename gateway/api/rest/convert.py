@@ -23,6 +23,7 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
         "created": done.created,
         "intent_matches": done.intent_matches,
         "differs": [_FIELDS_HERE.get(name, name) for name in done.differs],
+        "same_intent_as": done.same_intent_as,
     }
 
 

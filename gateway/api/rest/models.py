@@ -94,6 +94,21 @@ class Submit(StrictBody):
         "A key is 1 to 64 of `A-Z a-z 0-9 . _ - /`, a value at most 256 characters.",
         examples=[{"team": "purchasing", "project": "2026/07"}],
     )
+    max_total_yen: int | None = Field(
+        None,
+        description="The most that the order may cost, everything included, in yen, at least 1. The worker gets no "
+        "leave to order anything dearer.",
+        examples=[30000],
+    )
+    not_before: Time | None = Field(None, description="Hand it to no worker before this moment. With an offset.")
+    not_after: Time | None = Field(
+        None,
+        description="The last moment at which a worker gets leave to order; a task that nobody has taken by then ends "
+        "as failed. With an offset, not before `not_before`.",
+    )
+    stop_before_submit: bool = Field(
+        False, description="True: a dry run, which ends at the confirmation page; nothing is ever ordered for it."
+    )
 
 
 class Submitted(BaseModel):
@@ -104,7 +119,12 @@ class Submitted(BaseModel):
     created: bool = Field(description="False if the task existed; then nothing was changed.")
     intent_matches: bool = Field(description="False if the task existed with another intent; the first one stands.")
     differs: list[str] = Field(
-        description="Which of `site`, `account`, `intent`, `callback_url`, `labels` differ from the task that existed."
+        description="In which of `site`, `account`, `intent`, `callback_url`, `labels`, `max_total_yen`, "
+        "`not_before`, `not_after`, `stop_before_submit` it differs from the task that existed."
+    )
+    same_intent_as: TaskId | None = Field(
+        description="Another task of this site and account with an equal intent, filed lately and not failed; null: "
+        "there was none. This one is filed all the same."
     )
 
 
@@ -154,6 +174,23 @@ class ReportRow(BaseModel):
     reported_at: Time = Field(description="When this state was first recorded.")
 
 
+class TermsItem(BaseModel):
+    """An item on the confirmation page."""
+
+    item_url: str
+    variant_id: str = Field(description="Empty: the item has no variants.")
+    quantity: int
+    unit_price_yen: int | None = Field(description="Null where the page does not show it.")
+
+
+class Terms(BaseModel):
+    """What the confirmation page asks for, as the worker read it before the click."""
+
+    payable_yen: int
+    items: list[TermsItem]
+    digest: str = Field(description="SHA-256 of the terms, see proto/ordergateway/v1/orders.proto.")
+
+
 class Task(BaseModel):
     """A task and everything known of it."""
 
@@ -173,6 +210,17 @@ class Task(BaseModel):
     submit_permitted_at: Time | None
     placement: Placement = Field(description="Whether an order can exist on the site.")
     labels: Labels
+    max_total_yen: int | None = Field(description="The most that the order may cost; null: the submission sets no cap.")
+    terms: Terms | None = Field(
+        description="Of the last submit permit; where none was granted, those last shown. Null: none were shown."
+    )
+    not_before: Time | None = Field(description="Null: it may be handed out at once.")
+    not_after: Time | None = Field(description="Null: any time is good.")
+    stop_before_submit: bool = Field(description="True: a dry run.")
+    cancel_requested_at: Time | None = Field(
+        description="When a cancel was requested while a worker had it in hand; no permit is granted from then on."
+    )
+    same_intent_as: TaskId | None = Field(description="Another task that wanted the same when this one was filed.")
 
 
 class TaskList(BaseModel):

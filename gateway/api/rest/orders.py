@@ -30,6 +30,9 @@ def submission(
     body: models.Submit, intent: str, policy: Policy, new_task_id: Callable[[], str], traceparent: str
 ) -> Submission:
     """Check a request to file a task, whose intent has been parsed; see `codec.orders.submission`."""
+    not_before, not_after = fields.times(
+        fields.utc_time("not_before", body.not_before), fields.utc_time("not_after", body.not_after)
+    )
     return Submission(
         task_id=new_task_id() if body.task_id is None else fields.new_key("task_id", body.task_id),
         site=fields.site("site", body.site, policy.sites),
@@ -38,6 +41,10 @@ def submission(
         traceparent=traceparent,
         account=fields.account("account", body.account or ""),
         labels_json=fields.labels("labels", body.labels or {}),
+        max_total_yen=fields.cap("max_total_yen", body.max_total_yen),
+        not_before=not_before,
+        not_after=not_after,
+        stop_before_submit=body.stop_before_submit,
     )
 
 

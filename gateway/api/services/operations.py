@@ -13,6 +13,7 @@ from gateway.api.codec.orders import task_message
 from gateway.api.codec.page_tokens import make_page_token, page_position, page_token
 from gateway.api.services.callbacks import CallbackOperations
 from gateway.domain import fields
+from gateway.domain.contract_version import CONTRACT_VERSION
 from gateway.domain.health import Pause
 from gateway.domain.models import Actor, Policy
 from gateway.domain.operations import BackupFacts
@@ -25,6 +26,7 @@ from gateway.operations.history import list_events
 from gateway.operations.pause import forget_worker, pause, paused_sites, resume
 from gateway.operations.problems import record_backup
 from gateway.orders.read import workers_seen
+from gateway.store.gateways import VERSION
 from gateway.store.port import Store, StoreUnavailableError
 
 _log = logging.getLogger(__name__)
@@ -48,6 +50,10 @@ class OperationsService(CallbackOperations):
     ) -> operations_pb2.GetHealthResponse:
         """Return how the gateway and its workers are."""
         return codec.health_message(await self._check.look())
+
+    async def get_info(self, request: operations_pb2.GetInfoRequest, call: Call) -> operations_pb2.GetInfoResponse:
+        """Return which contract this gateway speaks."""
+        return operations_pb2.GetInfoResponse(version=VERSION, contract_version=CONTRACT_VERSION)
 
     async def list_decisions(
         self, request: operations_pb2.ListDecisionsRequest, call: Call

@@ -16,9 +16,10 @@ from gateway.dispatch.stream import Heartbeat
 from gateway.dispatch.watch import watch
 from gateway.domain import fields
 from gateway.domain.models import Actor, Policy
+from gateway.domain.states import ACTIVE
+from gateway.orders.cancel import cancel
 from gateway.orders.read import get_task
 from gateway.orders.search import search_tasks
-from gateway.orders.submit import cancel
 from gateway.orders.topics import topic_of
 from gateway.store.port import Store
 
@@ -46,10 +47,11 @@ class OrderService:
     ) -> orders_pb2.SubmitOrdersResponse:
         """File many intents by one commit."""
         wanted = await checked_each(
+            self._policy,
             [len(order.intent_json) for order in codec.batch(request)],
             lambda index: codec.submission(request.orders[index], self._policy, self._new_task_id, call.traceparent),
         )
-        done = await file_orders(self._store, wanted, Actor(call.identity.name))
+        done = await file_orders(self._store, self._policy, wanted, Actor(call.identity.name))
         return orders_pb2.SubmitOrdersResponse(
             results=[codec.batch_result(index, outcome) for index, outcome in enumerate(done)]
         )
@@ -85,8 +87,9 @@ class OrderService:
                 del change  # it may be large, and the next one a long time coming
 
     async def cancel_order(self, request: orders_pb2.CancelOrderRequest, call: Call) -> orders_pb2.CancelOrderResponse:
-        """Withdraw a task that was never leased."""
+        """Withdraw a task that was never leased, or request the end of one that is."""
         task_id = fields.key("task_id", request.task_id)
         reason = fields.text("reason", request.reason, limit=fields.MAX_REASON_CHARACTERS, required=True)
-        done = accepted(await self._store.write(cancel, task_id, reason, Actor(call.identity.name)))
-        return orders_pb2.CancelOrderResponse(task=codec.task_message(done))
+        actor = Actor(call.identity.name)
+        done = accepted(await self._store.write(cancel, task_id, reason, actor, while_leased=request.while_leased))
+        return orders_pb2.CancelOrderResponse(task=codec.task_message(done), requested=done.task.status in ACTIVE)

@@ -103,13 +103,28 @@ def resolve(
         _print_done(client.call(client.operations.ResolveOrder, request).task, as_json_)
 
 
+WhileLeasedOption = Annotated[
+    bool,
+    typer.Option(
+        "--while-leased", help="Also if a worker has it in hand: it then gets no leave to click, if it has none yet."
+    ),
+]
+
+
 def cancel(
-    task: TaskArgument, reason: ReasonOption, gateway: GatewayOption = None, as_json_: JsonOption = False
+    task: TaskArgument,
+    reason: ReasonOption,
+    while_leased: WhileLeasedOption = False,
+    gateway: GatewayOption = None,
+    as_json_: JsonOption = False,
 ) -> None:
-    """Cancel a task that no worker has ever taken."""
-    request = orders_pb2.CancelOrderRequest(task_id=task, reason=reason)
+    """Cancel a task that no worker has ever taken; with --while-leased request the end of one that is in hand."""
+    request = orders_pb2.CancelOrderRequest(task_id=task, reason=reason, while_leased=while_leased)
     with connected(gateway) as client:
-        _print_done(client.call(client.orders.CancelOrder, request).task, as_json_)
+        done = client.call(client.orders.CancelOrder, request)
+        _print_done(done.task, as_json_)
+        if done.requested and not as_json_:
+            say("requested: its worker gets no leave to click and ends it; see `order-gateway tasks watch`")
 
 
 def expire(

@@ -121,10 +121,29 @@ def task_fields(task: orders_pb2.Task) -> Iterator[tuple[str, str | Text]]:
     yield "until", when(task, "lease_expires_at")
     yield "filed", when(task, "created_at")
     yield "updated", when(task, "updated_at")
+    if task.HasField("max_total_yen"):
+        yield "cap", f"{task.max_total_yen:,} yen"
+    yield "not before", when(task, "not_before")
+    yield "not after", when(task, "not_after")
+    yield "same intent as", task.same_intent_as
+    yield "cancel requested", when(task, "cancel_requested_at")
+    yield "dry run", "yes" if task.stop_before_submit else ""
+    if task.HasField("terms"):
+        yield "terms", _terms(task.terms)
     yield "callback", task.callback_url
     for key, value in sorted(task.labels.items()):
         yield f"label {key}", value
     yield "intent", task.intent_json
+
+
+def _terms(terms: orders_pb2.Terms) -> str:
+    """Return what a worker read from the confirmation page, an item a line."""
+    lines = [f"{terms.payable_yen:,} yen to pay"]
+    for item in terms.items:
+        variant = f" ({item.variant_id})" if item.variant_id else ""
+        price = f" at {item.unit_price_yen:,} yen" if item.HasField("unit_price_yen") else ""
+        lines.append(f"{item.quantity} x {item.item_url}{variant}{price}")
+    return "\n".join(lines)
 
 
 def print_reports(task: orders_pb2.Task) -> None:

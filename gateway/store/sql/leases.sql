@@ -42,7 +42,8 @@ WHERE task_id = :task_id AND token = :token AND ended_at IS NULL AND acknowledge
 
 -- name: lease_permit
 UPDATE leases
-SET permitted_at = :at, permit_expires_us = :expires_us
+SET permitted_at = :at, permit_expires_us = :expires_us, permit_payable_yen = :payable_yen,
+    permit_terms_json = :terms_json
 WHERE task_id = :task_id AND lease_number = :lease_number AND ended_at IS NULL AND permitted_at IS NULL;
 
 -- name: lease_verified

@@ -1,15 +1,60 @@
 -- name: task_insert
 INSERT INTO tasks (task_id, site, account, intent_json, callback_url, labels_json, traceparent, status, queued_us,
-    created_at, updated_at)
+    created_at, updated_at, max_total_yen, not_before, not_after, held_until, stop_before_submit, intent_key, same_intent_as)
 VALUES (:task_id, :site, :account, :intent_json, :callback_url, :labels_json, :traceparent, 'queued', :elapsed_us,
-    :at, :at)
-ON CONFLICT (task_id) DO NOTHING;
+    :at, :at,
+    :max_total_yen, :not_before, :not_after, :held_until, :stop_before_submit, :intent_key, (
+        -- The newest one alone, so that however many came before are not looked at.
+        SELECT newest.task_id FROM (
+            SELECT task_id, created_at FROM tasks
+            WHERE intent_key IS NOT NULL AND status <> 'failed' AND intent_key = :intent_key
+            ORDER BY row DESC LIMIT 1
+        ) AS newest WHERE newest.created_at >= :same_since
+    ))
+ON CONFLICT (task_id) DO NOTHING
+RETURNING same_intent_as;
 
 -- name: task_get
 SELECT * FROM tasks WHERE task_id = :task_id;
 
 -- name: task_oldest_queued
-SELECT row FROM tasks WHERE status = 'queued' AND site = :site AND account = :account ORDER BY row LIMIT 1;
+SELECT row FROM tasks
+WHERE status = 'queued' AND held_until IS NULL AND site = :site AND account = :account ORDER BY row LIMIT 1;
+
+-- name: task_oldest_queued_plain
+SELECT row FROM tasks
+WHERE status = 'queued' AND held_until IS NULL AND max_total_yen IS NULL AND not_after IS NULL
+    AND stop_before_submit = 0 AND site = :site AND account = :account
+ORDER BY row LIMIT 1;
+
+-- name: tasks_due
+-- Whether there is anything that time brings about, in one round trip: mostly there is nothing.
+SELECT (SELECT count(*) FROM (
+        SELECT 1 FROM tasks WHERE lease_deadline_us IS NOT NULL AND lease_deadline_us <= :elapsed_us LIMIT 1
+    ) AS one) AS lapsed,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM tasks WHERE status = 'queued' AND not_after IS NOT NULL AND may_have_clicked = 0
+            AND order_known = 0 AND order_stated = 0 AND not_after < :at LIMIT 1
+    ) AS one) AS late,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM tasks WHERE status = 'queued' AND held_until IS NOT NULL AND held_until <= :at LIMIT 1
+    ) AS one) AS held;
+
+-- name: tasks_late
+SELECT * FROM tasks
+WHERE status = 'queued' AND not_after IS NOT NULL AND may_have_clicked = 0 AND order_known = 0 AND order_stated = 0
+    AND not_after < :at
+ORDER BY not_after, row LIMIT :count;
+
+-- name: tasks_release
+UPDATE tasks SET held_until = NULL, queued_us = :elapsed_us WHERE row IN (
+    SELECT row FROM tasks WHERE status = 'queued' AND held_until IS NOT NULL AND held_until <= :at
+    ORDER BY held_until, row LIMIT :count
+)
+RETURNING site, account;
+
+-- name: task_next_held
+SELECT held_until FROM tasks WHERE status = 'queued' AND held_until IS NOT NULL ORDER BY held_until LIMIT 1;
 
 -- name: task_at
 SELECT * FROM tasks WHERE row = :row;
@@ -43,7 +88,7 @@ SET status = :status, slot = :slot, lease_owner = :lease_owner, lease_expires_at
     latest_state = :latest_state, latest_lease = :latest_lease, latest_sequence = :latest_sequence,
     end_state = :end_state, end_status = :end_status, order_known = :order_known,
     may_have_clicked = :may_have_clicked, submit_permitted_at = :submit_permitted_at, resolved_at = :resolved_at,
-    order_stated = :order_stated, updated_at = :updated_at
+    order_stated = :order_stated, held_until = :held_until, updated_at = :updated_at
 WHERE task_id = :task_id AND status = :from_status AND lease_count = :from_lease_count
     AND may_have_clicked = :from_may_have_clicked AND order_known = :from_order_known
     AND order_stated = :from_order_stated;
@@ -52,8 +97,16 @@ WHERE task_id = :task_id AND status = :from_status AND lease_count = :from_lease
 UPDATE tasks SET order_known = 1, updated_at = :at WHERE task_id = :task_id AND order_known = 0;
 
 -- name: task_mark_permitted
-UPDATE tasks SET may_have_clicked = 1, submit_permitted_at = :at, updated_at = :at
+UPDATE tasks SET may_have_clicked = 1, submit_permitted_at = :at, terms_json = :terms_json, updated_at = :at
 WHERE task_id = :task_id AND slot IS NOT NULL AND lease_count = :lease_number;
+
+-- name: task_request_cancel
+UPDATE tasks SET cancel_requested_at = :at, updated_at = :at
+WHERE task_id = :task_id AND slot IS NOT NULL AND lease_count = :lease_number AND cancel_requested_at IS NULL;
+
+-- name: task_keep_terms
+UPDATE tasks SET terms_json = :terms_json, updated_at = :at
+WHERE task_id = :task_id AND slot IS NOT NULL AND submit_permitted_at IS NULL;
 
 -- name: task_rebase_deadline
 UPDATE tasks SET lease_deadline_us = :deadline_us WHERE task_id = :task_id AND slot IS NOT NULL;
@@ -119,7 +172,8 @@ WHERE status = :status AND account = :account AND account <> '' AND (CAST(:site 
 SELECT count(*) AS count FROM tasks WHERE status = 'queued';
 
 -- name: tasks_queued_oldest
-SELECT task_id, site, account, created_at, queued_us FROM tasks WHERE status = 'queued' ORDER BY row LIMIT :count;
+SELECT task_id, site, account, created_at, queued_us FROM tasks
+WHERE status = 'queued' AND held_until IS NULL ORDER BY row LIMIT :count;
 
 -- name: tasks_open
 -- Those that may still be, or have been since, in a worker's hand; one that needs a person could have been requeued.

@@ -13,7 +13,9 @@ never on the message text.
   NOT_FOUND            TASK_NOT_FOUND, QUERY_NOT_FOUND,                 check the identifier
                        WORKER_NOT_FOUND, CALLBACK_NOT_FOUND
   FAILED_PRECONDITION  LEASE_INVALID, STATUS_CONFLICT,                  read current_status; do not retry as is
-                       QUERY_LEASE_INVALID, PERMIT_*, FEATURE_OFF
+                       QUERY_LEASE_INVALID, PERMIT_*, TERMS_OVER_CAP,
+                       TOO_LATE, CANCEL_REQUESTED, CANCEL_TOO_LATE,
+                       FEATURE_OFF
   ABORTED              ANOTHER_TASK_ACTIVE, DISPATCH_PAUSED,            wait retry_after (or a while), ask again
                        PERMIT_NOT_SETTLED
   UNAUTHENTICATED      UNAUTHENTICATED                                  send a valid bearer token
@@ -109,6 +111,34 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 25
     """A fault of the gateway."""
+    ERROR_REASON_TERMS_OVER_CAP: _ErrorReason.ValueType  # 26
+    """Permit refused: the terms are over the task's cap or the gateway's; the message names both amounts. The worker ends
+    the task as needs_human with error code 5004 and clicks nothing. Who wants it dearer submits it anew.
+    """
+    ERROR_REASON_PERMIT_TERMS_REQUIRED: _ErrorReason.ValueType  # 27
+    """Permit refused: the task or the gateway has a cap, and the request shows no terms. The worker is older than contract
+    version 1.1 and must be updated; it ends the task as needs_human and clicks nothing.
+    """
+    ERROR_REASON_PERMIT_TERMS_CHANGED: _ErrorReason.ValueType  # 28
+    """Permit refused: this lease's permit was granted for other terms, and a lease has only one. The worker ends the task as
+    needs_human and clicks nothing.
+    """
+    ERROR_REASON_TOO_LATE: _ErrorReason.ValueType  # 29
+    """Permit refused: the task's not_after has passed. The worker clicks nothing and ends the task as failed, or as
+    needs_human where an earlier lease may have clicked.
+    """
+    ERROR_REASON_PERMIT_DRY_RUN: _ErrorReason.ValueType  # 30
+    """Permit refused: the task is a dry run (stop_before_submit), for which there is never a permit. A worker that knows dry
+    runs shows its terms by such a request and ends as succeeded; any other one ends as needs_human and clicks nothing.
+    """
+    ERROR_REASON_CANCEL_REQUESTED: _ErrorReason.ValueType  # 31
+    """Permit refused: a cancel of the task was requested before. The worker clicks nothing and ends the task as failed, or
+    as needs_human where an earlier lease may have clicked.
+    """
+    ERROR_REASON_CANCEL_TOO_LATE: _ErrorReason.ValueType  # 32
+    """Cancel refused: the worker that has the task in hand was permitted to place the order, or has placed it. Watch the task
+    to see how it ends; what was ordered can only be cancelled on the site.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Which rule refused the call."""
@@ -173,6 +203,34 @@ is closed. Only a client that reads nothing for seconds may see UNAVAILABLE alon
 """
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 25
 """A fault of the gateway."""
+ERROR_REASON_TERMS_OVER_CAP: ErrorReason.ValueType  # 26
+"""Permit refused: the terms are over the task's cap or the gateway's; the message names both amounts. The worker ends
+the task as needs_human with error code 5004 and clicks nothing. Who wants it dearer submits it anew.
+"""
+ERROR_REASON_PERMIT_TERMS_REQUIRED: ErrorReason.ValueType  # 27
+"""Permit refused: the task or the gateway has a cap, and the request shows no terms. The worker is older than contract
+version 1.1 and must be updated; it ends the task as needs_human and clicks nothing.
+"""
+ERROR_REASON_PERMIT_TERMS_CHANGED: ErrorReason.ValueType  # 28
+"""Permit refused: this lease's permit was granted for other terms, and a lease has only one. The worker ends the task as
+needs_human and clicks nothing.
+"""
+ERROR_REASON_TOO_LATE: ErrorReason.ValueType  # 29
+"""Permit refused: the task's not_after has passed. The worker clicks nothing and ends the task as failed, or as
+needs_human where an earlier lease may have clicked.
+"""
+ERROR_REASON_PERMIT_DRY_RUN: ErrorReason.ValueType  # 30
+"""Permit refused: the task is a dry run (stop_before_submit), for which there is never a permit. A worker that knows dry
+runs shows its terms by such a request and ends as succeeded; any other one ends as needs_human and clicks nothing.
+"""
+ERROR_REASON_CANCEL_REQUESTED: ErrorReason.ValueType  # 31
+"""Permit refused: a cancel of the task was requested before. The worker clicks nothing and ends the task as failed, or
+as needs_human where an earlier lease may have clicked.
+"""
+ERROR_REASON_CANCEL_TOO_LATE: ErrorReason.ValueType  # 32
+"""Cancel refused: the worker that has the task in hand was permitted to place the order, or has placed it. Watch the task
+to see how it ends; what was ordered can only be cancelled on the site.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final

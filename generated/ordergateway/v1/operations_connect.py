@@ -21,7 +21,7 @@ from connectrpc.protocol import ProtocolType
 from connectrpc.server import ConnectASGIApplication, ConnectWSGIApplication, DEFAULT_READ_MAX_BYTES, Endpoint, EndpointSync
 from pyqwest import Client, SyncClient
 
-from .operations_pb2 import ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, ListAlertsRequest, ListAlertsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
+from .operations_pb2 import ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -47,6 +47,13 @@ class OperationsService(Protocol):
     async def get_health(self, request: GetHealthRequest, ctx: RequestContext[GetHealthRequest, GetHealthResponse], /) -> GetHealthResponse:
         """
         How the gateway and its workers are.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def get_info(self, request: GetInfoRequest, ctx: RequestContext[GetInfoRequest, GetInfoResponse], /) -> GetInfoResponse:
+        """
+        Which contract this gateway speaks: ask before relying on a field that an older one ignores. A gateway older than
+        contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -206,6 +213,17 @@ class OperationsServiceASGIApplication(ConnectASGIApplication[OperationsService]
                         stream_type=StreamType.UNARY,
                     ),
                     function=svc.get_health,
+                ),
+                "/ordergateway.v1.OperationsService/GetInfo": Endpoint.unary(
+                    method=MethodInfo(
+                        name="GetInfo",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=GetInfoRequest,
+                        output=GetInfoResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.get_info,
                 ),
                 "/ordergateway.v1.OperationsService/ListDecisions": Endpoint.unary(
                     method=MethodInfo(
@@ -445,6 +463,32 @@ class OperationsServiceClient(ConnectClient):
                 service_name="ordergateway.v1.OperationsService",
                 input=GetHealthRequest,
                 output=GetHealthResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    async def get_info(
+        self,
+        request: GetInfoRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> GetInfoResponse:
+        """
+        Which contract this gateway speaks: ask before relying on a field that an older one ignores. A gateway older than
+        contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="GetInfo",
+                service_name="ordergateway.v1.OperationsService",
+                input=GetInfoRequest,
+                output=GetInfoResponse,
                 idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
                 stream_type=StreamType.UNARY,
             ),
@@ -880,6 +924,13 @@ class OperationsServiceSync(Protocol):
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
+    def get_info(self, request: GetInfoRequest, ctx: RequestContext[GetInfoRequest, GetInfoResponse], /) -> GetInfoResponse:
+        """
+        Which contract this gateway speaks: ask before relying on a field that an older one ignores. A gateway older than
+        contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
     def list_decisions(self, request: ListDecisionsRequest, ctx: RequestContext[ListDecisionsRequest, ListDecisionsResponse], /) -> ListDecisionsResponse:
         """
         Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
@@ -1034,6 +1085,17 @@ class OperationsServiceWSGIApplication(ConnectWSGIApplication):
                         stream_type=StreamType.UNARY,
                     ),
                     function=service.get_health,
+                ),
+                "/ordergateway.v1.OperationsService/GetInfo": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="GetInfo",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=GetInfoRequest,
+                        output=GetInfoResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.get_info,
                 ),
                 "/ordergateway.v1.OperationsService/ListDecisions": EndpointSync.unary(
                     method=MethodInfo(
@@ -1273,6 +1335,32 @@ class OperationsServiceClientSync(ConnectClientSync):
                 service_name="ordergateway.v1.OperationsService",
                 input=GetHealthRequest,
                 output=GetHealthResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    def get_info(
+        self,
+        request: GetInfoRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> GetInfoResponse:
+        """
+        Which contract this gateway speaks: ask before relying on a field that an older one ignores. A gateway older than
+        contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="GetInfo",
+                service_name="ordergateway.v1.OperationsService",
+                input=GetInfoRequest,
+                output=GetInfoResponse,
                 idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
                 stream_type=StreamType.UNARY,
             ),

@@ -202,6 +202,53 @@ CALLBACK_STATUS_GIVEN_UP: CallbackStatus.ValueType  # 3
 Global___CallbackStatus: _TypeAlias = CallbackStatus  # noqa: Y015
 
 @_typing.final
+class GetInfoRequest(_message.Message):
+    """No parameters."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetInfoRequest: _TypeAlias = GetInfoRequest  # noqa: Y015
+
+@_typing.final
+class GetInfoResponse(_message.Message):
+    """What this gateway is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    CONTRACT_VERSION_FIELD_NUMBER: _builtins.int
+    version: _builtins.str
+    """Version of the program, for example `0.1.0`. For people."""
+    contract_version: _builtins.str
+    """Version of the contract, MAJOR.MINOR. Within one major version a higher minor one only adds. 1.1: terms and caps
+    (Terms, max_total_yen), times (not_before, not_after), dry runs
+    (stop_before_submit), cancel requests (while_leased),
+    same_intent_as.
+    """
+    def __init__(
+        self,
+        *,
+        version: _builtins.str = ...,
+        contract_version: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contract_version", b"contract_version", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetInfoResponse: _TypeAlias = GetInfoResponse  # noqa: Y015
+
+@_typing.final
 class GetHealthRequest(_message.Message):
     """No parameters."""
 

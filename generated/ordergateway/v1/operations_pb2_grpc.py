@@ -43,6 +43,11 @@ class OperationsServiceStub:
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.GetHealthRequest.SerializeToString,
                 response_deserializer=ordergateway_dot_v1_dot_operations__pb2.GetHealthResponse.FromString,
                 _registered_method=True)
+        self.GetInfo = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/GetInfo',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.GetInfoRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.GetInfoResponse.FromString,
+                _registered_method=True)
         self.ListDecisions = channel.unary_unary(
                 '/ordergateway.v1.OperationsService/ListDecisions',
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionsRequest.SerializeToString,
@@ -134,6 +139,14 @@ class OperationsServiceServicer:
 
     def GetHealth(self, request, context):
         """How the gateway and its workers are.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetInfo(self, request, context):
+        """Which contract this gateway speaks: ask before relying on a field that an older one ignores. A gateway older than
+        contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -295,6 +308,11 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     request_deserializer=ordergateway_dot_v1_dot_operations__pb2.GetHealthRequest.FromString,
                     response_serializer=ordergateway_dot_v1_dot_operations__pb2.GetHealthResponse.SerializeToString,
             ),
+            'GetInfo': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetInfo,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.GetInfoRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.GetInfoResponse.SerializeToString,
+            ),
             'ListDecisions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDecisions,
                     request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionsRequest.FromString,
@@ -407,6 +425,33 @@ class OperationsService:
             '/ordergateway.v1.OperationsService/GetHealth',
             ordergateway_dot_v1_dot_operations__pb2.GetHealthRequest.SerializeToString,
             ordergateway_dot_v1_dot_operations__pb2.GetHealthResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetInfo(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/GetInfo',
+            ordergateway_dot_v1_dot_operations__pb2.GetInfoRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.GetInfoResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -53,6 +53,10 @@ class OperationsServiceStub:
     def __new__(cls, channel: _aio.Channel) -> OperationsServiceAsyncStub: ...
     GetHealth: _grpc.UnaryUnaryMultiCallable[_operations_pb2.GetHealthRequest, _operations_pb2.GetHealthResponse]
     """How the gateway and its workers are."""
+    GetInfo: _grpc.UnaryUnaryMultiCallable[_operations_pb2.GetInfoRequest, _operations_pb2.GetInfoResponse]
+    """Which contract this gateway speaks: ask before relying on a field that an older one ignores. A gateway older than
+    contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
+    """
     ListDecisions: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListDecisionsRequest, _operations_pb2.ListDecisionsResponse]
     """Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
 
@@ -148,6 +152,10 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetHealth: _aio.UnaryUnaryMultiCallable[_operations_pb2.GetHealthRequest, _operations_pb2.GetHealthResponse]  # type: ignore[assignment]
     """How the gateway and its workers are."""
+    GetInfo: _aio.UnaryUnaryMultiCallable[_operations_pb2.GetInfoRequest, _operations_pb2.GetInfoResponse]  # type: ignore[assignment]
+    """Which contract this gateway speaks: ask before relying on a field that an older one ignores. A gateway older than
+    contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
+    """
     ListDecisions: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListDecisionsRequest, _operations_pb2.ListDecisionsResponse]  # type: ignore[assignment]
     """Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
 
@@ -246,6 +254,16 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_operations_pb2.GetHealthResponse, _abc.Awaitable[_operations_pb2.GetHealthResponse]]:
         """How the gateway and its workers are."""
+
+    @_abc_1.abstractmethod
+    def GetInfo(
+        self,
+        request: _operations_pb2.GetInfoRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.GetInfoResponse, _abc.Awaitable[_operations_pb2.GetInfoResponse]]:
+        """Which contract this gateway speaks: ask before relying on a field that an older one ignores. A gateway older than
+        contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
+        """
 
     @_abc_1.abstractmethod
     def ListDecisions(

@@ -82,10 +82,13 @@ class OrderLeaseService(Protocol):
         Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
-        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
-        (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after
-        PERMIT_NOT_SETTLED verify again first); on any other refusal end as needs_human; on a lost answer ask again: the
-        same token gets the same permit, not a longer one.
+        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED,
+        PERMIT_TERMS_REQUIRED, PERMIT_TERMS_CHANGED, TERMS_OVER_CAP, TOO_LATE, PERMIT_DRY_RUN,
+        CANCEL_REQUESTED), ABORTED (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after PERMIT_NOT_SETTLED verify again
+        first), and click only if the confirmation page, opened again, shows the same terms; on any other refusal click
+        nothing and end: as failed on TOO_LATE and CANCEL_REQUESTED unless the task was recovered, else as needs_human, with error code 5004 on
+        TERMS_OVER_CAP; on a lost answer ask again with the same terms: the same token gets the same permit, not a longer
+        one.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -307,10 +310,13 @@ class OrderLeaseServiceClient(ConnectClient):
         Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
-        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
-        (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after
-        PERMIT_NOT_SETTLED verify again first); on any other refusal end as needs_human; on a lost answer ask again: the
-        same token gets the same permit, not a longer one.
+        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED,
+        PERMIT_TERMS_REQUIRED, PERMIT_TERMS_CHANGED, TERMS_OVER_CAP, TOO_LATE, PERMIT_DRY_RUN,
+        CANCEL_REQUESTED), ABORTED (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after PERMIT_NOT_SETTLED verify again
+        first), and click only if the confirmation page, opened again, shows the same terms; on any other refusal click
+        nothing and end: as failed on TOO_LATE and CANCEL_REQUESTED unless the task was recovered, else as needs_human, with error code 5004 on
+        TERMS_OVER_CAP; on a lost answer ask again with the same terms: the same token gets the same permit, not a longer
+        one.
         """
         return await self.execute_unary(
             request=request,
@@ -398,10 +404,13 @@ class OrderLeaseServiceSync(Protocol):
         Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
-        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
-        (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after
-        PERMIT_NOT_SETTLED verify again first); on any other refusal end as needs_human; on a lost answer ask again: the
-        same token gets the same permit, not a longer one.
+        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED,
+        PERMIT_TERMS_REQUIRED, PERMIT_TERMS_CHANGED, TERMS_OVER_CAP, TOO_LATE, PERMIT_DRY_RUN,
+        CANCEL_REQUESTED), ABORTED (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after PERMIT_NOT_SETTLED verify again
+        first), and click only if the confirmation page, opened again, shows the same terms; on any other refusal click
+        nothing and end: as failed on TOO_LATE and CANCEL_REQUESTED unless the task was recovered, else as needs_human, with error code 5004 on
+        TERMS_OVER_CAP; on a lost answer ask again with the same terms: the same token gets the same permit, not a longer
+        one.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -621,10 +630,13 @@ class OrderLeaseServiceClientSync(ConnectClientSync):
         Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
-        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
-        (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after
-        PERMIT_NOT_SETTLED verify again first); on any other refusal end as needs_human; on a lost answer ask again: the
-        same token gets the same permit, not a longer one.
+        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED,
+        PERMIT_TERMS_REQUIRED, PERMIT_TERMS_CHANGED, TERMS_OVER_CAP, TOO_LATE, PERMIT_DRY_RUN,
+        CANCEL_REQUESTED), ABORTED (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after PERMIT_NOT_SETTLED verify again
+        first), and click only if the confirmation page, opened again, shows the same terms; on any other refusal click
+        nothing and end: as failed on TOO_LATE and CANCEL_REQUESTED unless the task was recovered, else as needs_human, with error code 5004 on
+        TERMS_OVER_CAP; on a lost answer ask again with the same terms: the same token gets the same permit, not a longer
+        one.
         """
         return self.execute_unary(
             request=request,

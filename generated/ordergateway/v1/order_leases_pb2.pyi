@@ -82,6 +82,7 @@ class Lease(_message.Message):
     TRACEPARENT_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    STOP_BEFORE_SUBMIT_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key."""
     site: _builtins.str
@@ -104,6 +105,10 @@ class Lease(_message.Message):
     account: _builtins.str
     """The account to order with, one of those that the request named; empty: the site's only account. A worker that gets
     any other one does not acknowledge the lease.
+    """
+    stop_before_submit: _builtins.bool
+    """True: a dry run. The worker stops before the submit: it requests the permit once to show its terms, which is refused
+    (PERMIT_DRY_RUN), empties the cart and ends as succeeded at in_cart with the detail `dry run`.
     """
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
@@ -150,10 +155,11 @@ class Lease(_message.Message):
         traceparent: _builtins.str = ...,
         account: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        stop_before_submit: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["acknowledge_within", b"acknowledge_within", "lease_expires_at", b"lease_expires_at", "lease_ttl", b"lease_ttl", "task_created_at", b"task_created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "acknowledge_within", b"acknowledge_within", "intent_json", b"intent_json", "known_state", b"known_state", "labels", b"labels", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_token", b"lease_token", "lease_ttl", b"lease_ttl", "other_site_order_ids", b"other_site_order_ids", "other_site_order_ids_truncated", b"other_site_order_ids_truncated", "site", b"site", "task_created_at", b"task_created_at", "task_id", b"task_id", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "acknowledge_within", b"acknowledge_within", "intent_json", b"intent_json", "known_state", b"known_state", "labels", b"labels", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_token", b"lease_token", "lease_ttl", b"lease_ttl", "other_site_order_ids", b"other_site_order_ids", "other_site_order_ids_truncated", b"other_site_order_ids_truncated", "site", b"site", "stop_before_submit", b"stop_before_submit", "task_created_at", b"task_created_at", "task_id", b"task_id", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -554,6 +560,7 @@ class RequestSubmitPermitRequest(_message.Message):
     JOURNAL_ID_FIELD_NUMBER: _builtins.int
     ATTESTS_NO_CLICK_RECORD_FIELD_NUMBER: _builtins.int
     VERIFICATION_FIELD_NUMBER: _builtins.int
+    TERMS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key. Required."""
     worker_id: _builtins.str
@@ -568,6 +575,12 @@ class RequestSubmitPermitRequest(_message.Message):
     def verification(self) -> Global___Verification:
         """The verification made under this lease. Required if lease_count is over 1."""
 
+    @_builtins.property
+    def terms(self) -> _orders_pb2.Terms:
+        """What the confirmation page asks for. Required where the task or the gateway has a cap (PERMIT_TERMS_REQUIRED), and to
+        be sent always from contract version 1.1 on. A permit holds for the terms that it was requested with and for no others.
+        """
+
     def __init__(
         self,
         *,
@@ -577,10 +590,11 @@ class RequestSubmitPermitRequest(_message.Message):
         journal_id: _builtins.str = ...,
         attests_no_click_record: _builtins.bool = ...,
         verification: Global___Verification | None = ...,
+        terms: _orders_pb2.Terms | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["verification", b"verification"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["terms", b"terms", "verification", b"verification"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attests_no_click_record", b"attests_no_click_record", "journal_id", b"journal_id", "lease_token", b"lease_token", "task_id", b"task_id", "verification", b"verification", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attests_no_click_record", b"attests_no_click_record", "journal_id", b"journal_id", "lease_token", b"lease_token", "task_id", b"task_id", "terms", b"terms", "verification", b"verification", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -84,10 +84,13 @@ class OrderLeaseServiceStub:
     """Requests permission for the one irreversible click. No permit, no click.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
-    PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
-    (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after
-    PERMIT_NOT_SETTLED verify again first); on any other refusal end as needs_human; on a lost answer ask again: the
-    same token gets the same permit, not a longer one.
+    PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED,
+    PERMIT_TERMS_REQUIRED, PERMIT_TERMS_CHANGED, TERMS_OVER_CAP, TOO_LATE, PERMIT_DRY_RUN,
+    CANCEL_REQUESTED), ABORTED (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after PERMIT_NOT_SETTLED verify again
+    first), and click only if the confirmation page, opened again, shows the same terms; on any other refusal click
+    nothing and end: as failed on TOO_LATE and CANCEL_REQUESTED unless the task was recovered, else as needs_human, with error code 5004 on
+    TERMS_OVER_CAP; on a lost answer ask again with the same terms: the same token gets the same permit, not a longer
+    one.
     """
     ReclaimOrder: _grpc.UnaryUnaryMultiCallable[_order_leases_pb2.ReclaimOrderRequest, _order_leases_pb2.ReclaimOrderResponse]
     """Takes a stale task again, on a person's command. Allowed while dispatch is paused. The same session asking again
@@ -134,10 +137,13 @@ class OrderLeaseServiceAsyncStub(OrderLeaseServiceStub):
     """Requests permission for the one irreversible click. No permit, no click.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
-    PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
-    (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after
-    PERMIT_NOT_SETTLED verify again first); on any other refusal end as needs_human; on a lost answer ask again: the
-    same token gets the same permit, not a longer one.
+    PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED,
+    PERMIT_TERMS_REQUIRED, PERMIT_TERMS_CHANGED, TERMS_OVER_CAP, TOO_LATE, PERMIT_DRY_RUN,
+    CANCEL_REQUESTED), ABORTED (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after PERMIT_NOT_SETTLED verify again
+    first), and click only if the confirmation page, opened again, shows the same terms; on any other refusal click
+    nothing and end: as failed on TOO_LATE and CANCEL_REQUESTED unless the task was recovered, else as needs_human, with error code 5004 on
+    TERMS_OVER_CAP; on a lost answer ask again with the same terms: the same token gets the same permit, not a longer
+    one.
     """
     ReclaimOrder: _aio.UnaryUnaryMultiCallable[_order_leases_pb2.ReclaimOrderRequest, _order_leases_pb2.ReclaimOrderResponse]  # type: ignore[assignment]
     """Takes a stale task again, on a person's command. Allowed while dispatch is paused. The same session asking again
@@ -205,10 +211,13 @@ class OrderLeaseServiceServicer(metaclass=_abc_1.ABCMeta):
         """Requests permission for the one irreversible click. No permit, no click.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (LEASE_INVALID, LEASE_NOT_ACKNOWLEDGED,
-        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED), ABORTED
-        (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after
-        PERMIT_NOT_SETTLED verify again first); on any other refusal end as needs_human; on a lost answer ask again: the
-        same token gets the same permit, not a longer one.
+        PERMIT_ORDER_KNOWN, PERMIT_NOT_VERIFIED, PERMIT_OTHER_JOURNAL, PERMIT_NOT_ATTESTED, PERMIT_EXPIRED,
+        PERMIT_TERMS_REQUIRED, PERMIT_TERMS_CHANGED, TERMS_OVER_CAP, TOO_LATE, PERMIT_DRY_RUN,
+        CANCEL_REQUESTED), ABORTED (DISPATCH_PAUSED, PERMIT_NOT_SETTLED). Next: on ABORTED wait while the lease lives and ask again (after PERMIT_NOT_SETTLED verify again
+        first), and click only if the confirmation page, opened again, shows the same terms; on any other refusal click
+        nothing and end: as failed on TOO_LATE and CANCEL_REQUESTED unless the task was recovered, else as needs_human, with error code 5004 on
+        TERMS_OVER_CAP; on a lost answer ask again with the same terms: the same token gets the same permit, not a longer
+        one.
         """
 
     @_abc_1.abstractmethod

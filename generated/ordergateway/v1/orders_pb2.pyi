@@ -10,7 +10,7 @@ worker says and interprets none of it.
 
   submit ──> queued ──lease──> leased ──first report──> running ──terminal report──> succeeded | failed | needs_human
                 │                 └───────── lease expires ──────┴──> stale   (never queued again automatically)
-                └──cancel (never leased) ──> failed
+                └──cancel (never leased), too late ──> failed
 
 A stale task needs a person: nobody knows whether the order was placed. `placement` says what is known.
 
@@ -44,7 +44,9 @@ class _TaskStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskStatus
     TASK_STATUS_UNSPECIFIED: _TaskStatus.ValueType  # 0
     """Never sent by the gateway; in a filter: any status."""
     TASK_STATUS_QUEUED: _TaskStatus.ValueType  # 1
-    """Waits for a worker. Moves on by a lease, a cancel (only if it was never leased) or a withdraw."""
+    """Waits for a worker, or for its not_before. Moves on by a lease, a cancel (only if it was never leased), a withdraw, or
+    when its not_after has passed.
+    """
     TASK_STATUS_LEASED: _TaskStatus.ValueType  # 2
     """A worker holds the lease and has reported nothing under it. Moves on by a report or by expiry."""
     TASK_STATUS_RUNNING: _TaskStatus.ValueType  # 3
@@ -66,7 +68,9 @@ class TaskStatus(_TaskStatus, metaclass=_TaskStatusEnumTypeWrapper):
 TASK_STATUS_UNSPECIFIED: TaskStatus.ValueType  # 0
 """Never sent by the gateway; in a filter: any status."""
 TASK_STATUS_QUEUED: TaskStatus.ValueType  # 1
-"""Waits for a worker. Moves on by a lease, a cancel (only if it was never leased) or a withdraw."""
+"""Waits for a worker, or for its not_before. Moves on by a lease, a cancel (only if it was never leased), a withdraw, or
+when its not_after has passed.
+"""
 TASK_STATUS_LEASED: TaskStatus.ValueType  # 2
 """A worker holds the lease and has reported nothing under it. Moves on by a report or by expiry."""
 TASK_STATUS_RUNNING: TaskStatus.ValueType  # 3
@@ -255,6 +259,79 @@ class Report(_message.Message):
 Global___Report: _TypeAlias = Report  # noqa: Y015
 
 @_typing.final
+class TermsItem(_message.Message):
+    """An item on the confirmation page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_URL_FIELD_NUMBER: _builtins.int
+    VARIANT_ID_FIELD_NUMBER: _builtins.int
+    QUANTITY_FIELD_NUMBER: _builtins.int
+    UNIT_PRICE_YEN_FIELD_NUMBER: _builtins.int
+    item_url: _builtins.str
+    """The item's address, 1 to 2,000 printable characters."""
+    variant_id: _builtins.str
+    """The variant, at most 1,000 printable characters; empty: the item has none."""
+    quantity: _builtins.int
+    """How many, 1 to 9,999."""
+    unit_price_yen: _builtins.int
+    """Price of one, yen, at least 0; absent where the page does not show it."""
+    def __init__(
+        self,
+        *,
+        item_url: _builtins.str = ...,
+        variant_id: _builtins.str = ...,
+        quantity: _builtins.int = ...,
+        unit_price_yen: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_unit_price_yen", b"_unit_price_yen", "unit_price_yen", b"unit_price_yen"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_unit_price_yen", b"_unit_price_yen", "item_url", b"item_url", "quantity", b"quantity", "unit_price_yen", b"unit_price_yen", "variant_id", b"variant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__unit_price_yen: _TypeAlias = _typing.Literal["unit_price_yen"]  # noqa: Y015
+    _WhichOneofArgType__unit_price_yen: _TypeAlias = _typing.Literal["_unit_price_yen", b"_unit_price_yen"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unit_price_yen) -> _WhichOneofReturnType__unit_price_yen | None: ...
+
+Global___TermsItem: _TypeAlias = TermsItem  # noqa: Y015
+
+@_typing.final
+class Terms(_message.Message):
+    """What the confirmation page asks for, as the worker read it before the click."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAYABLE_YEN_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    payable_yen: _builtins.int
+    """Amount to pay, everything included, yen, at least 0. Required."""
+    digest: _builtins.str
+    """SHA-256 of these terms in lower-case hexadecimal, 64 characters. Hashed is UTF-8 text: a line with payable_yen, then
+    a line an item with item_url, variant_id, quantity and unit_price_yen (nothing where it is absent), a tab between
+    each two of them; each line ends with a line feed, numbers are decimal without leading zeros. Required.
+    """
+    @_builtins.property
+    def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___TermsItem]:
+        """What is ordered, in the order of the page, 1 to 100."""
+
+    def __init__(
+        self,
+        *,
+        payable_yen: _builtins.int | None = ...,
+        items: _abc.Iterable[Global___TermsItem] | None = ...,
+        digest: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_payable_yen", b"_payable_yen", "payable_yen", b"payable_yen"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_payable_yen", b"_payable_yen", "digest", b"digest", "items", b"items", "payable_yen", b"payable_yen"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__payable_yen: _TypeAlias = _typing.Literal["payable_yen"]  # noqa: Y015
+    _WhichOneofArgType__payable_yen: _TypeAlias = _typing.Literal["_payable_yen", b"_payable_yen"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__payable_yen) -> _WhichOneofReturnType__payable_yen | None: ...
+
+Global___Terms: _TypeAlias = Terms  # noqa: Y015
+
+@_typing.final
 class Task(_message.Message):
     """A task and what is known of it."""
 
@@ -296,6 +373,13 @@ class Task(_message.Message):
     PLACEMENT_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    MAX_TOTAL_YEN_FIELD_NUMBER: _builtins.int
+    TERMS_FIELD_NUMBER: _builtins.int
+    NOT_BEFORE_FIELD_NUMBER: _builtins.int
+    NOT_AFTER_FIELD_NUMBER: _builtins.int
+    STOP_BEFORE_SUBMIT_FIELD_NUMBER: _builtins.int
+    CANCEL_REQUESTED_AT_FIELD_NUMBER: _builtins.int
+    SAME_INTENT_AS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The idempotency key: 1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Set by the upstream, or by the
     gateway where the upstream sent none.
@@ -318,6 +402,12 @@ class Task(_message.Message):
     """Whether an order can exist on the site. Set by the gateway."""
     account: _builtins.str
     """The account on the site that orders; empty: the site's only account. Set by the upstream."""
+    max_total_yen: _builtins.int
+    """The most that the order may cost, yen; absent: the submission sets no cap. Set by the upstream."""
+    stop_before_submit: _builtins.bool
+    """True: a dry run, see SubmitOrderRequest. Set by the upstream."""
+    same_intent_as: _builtins.str
+    """task_id of another task that wants the same, see SubmitOrderResponse. Set by the gateway when the task was filed."""
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
         """When the lease expires; absent without a lease. Set by the gateway."""
@@ -342,6 +432,28 @@ class Task(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """The upstream's own labels, see SubmitOrderRequest.labels. Set by the upstream."""
 
+    @_builtins.property
+    def terms(self) -> Global___Terms:
+        """The terms that a worker showed when it last asked for a submit permit, granted or not; absent: none were shown. Set
+        by the worker.
+        """
+
+    @_builtins.property
+    def not_before(self) -> _timestamp_pb2.Timestamp:
+        """The task is not handed out before this moment; absent: it may be at once. Set by the upstream."""
+
+    @_builtins.property
+    def not_after(self) -> _timestamp_pb2.Timestamp:
+        """No submit permit is granted after this moment, and a task that nobody took by then ends as failed; absent: any time is
+        good. Set by the upstream.
+        """
+
+    @_builtins.property
+    def cancel_requested_at(self) -> _timestamp_pb2.Timestamp:
+        """When a cancel was requested while a worker had the task in hand; absent: none was. No permit is granted from then on.
+        Set by the gateway.
+        """
+
     def __init__(
         self,
         *,
@@ -361,19 +473,34 @@ class Task(_message.Message):
         placement: Global___Placement.ValueType = ...,
         account: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        max_total_yen: _builtins.int | None = ...,
+        terms: Global___Terms | None = ...,
+        not_before: _timestamp_pb2.Timestamp | None = ...,
+        not_after: _timestamp_pb2.Timestamp | None = ...,
+        stop_before_submit: _builtins.bool = ...,
+        cancel_requested_at: _timestamp_pb2.Timestamp | None = ...,
+        same_intent_as: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "callback_url", b"callback_url", "created_at", b"created_at", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "submit_permitted_at", b"submit_permitted_at", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "_max_total_yen", b"_max_total_yen", "_same_intent_as", b"_same_intent_as", "callback_url", b"callback_url", "cancel_requested_at", b"cancel_requested_at", "created_at", b"created_at", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before", "same_intent_as", b"same_intent_as", "submit_permitted_at", b"submit_permitted_at", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "account", b"account", "callback_url", b"callback_url", "created_at", b"created_at", "intent_json", b"intent_json", "labels", b"labels", "latest_state", b"latest_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "placement", b"placement", "reports", b"reports", "site", b"site", "status", b"status", "submit_permitted_at", b"submit_permitted_at", "task_id", b"task_id", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "_max_total_yen", b"_max_total_yen", "_same_intent_as", b"_same_intent_as", "account", b"account", "callback_url", b"callback_url", "cancel_requested_at", b"cancel_requested_at", "created_at", b"created_at", "intent_json", b"intent_json", "labels", b"labels", "latest_state", b"latest_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before", "placement", b"placement", "reports", b"reports", "same_intent_as", b"same_intent_as", "site", b"site", "status", b"status", "stop_before_submit", b"stop_before_submit", "submit_permitted_at", b"submit_permitted_at", "task_id", b"task_id", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
     _WhichOneofReturnType__lease_owner: _TypeAlias = _typing.Literal["lease_owner"]  # noqa: Y015
     _WhichOneofArgType__lease_owner: _TypeAlias = _typing.Literal["_lease_owner", b"_lease_owner"]  # noqa: Y015
+    _WhichOneofReturnType__max_total_yen: _TypeAlias = _typing.Literal["max_total_yen"]  # noqa: Y015
+    _WhichOneofArgType__max_total_yen: _TypeAlias = _typing.Literal["_max_total_yen", b"_max_total_yen"]  # noqa: Y015
+    _WhichOneofReturnType__same_intent_as: _TypeAlias = _typing.Literal["same_intent_as"]  # noqa: Y015
+    _WhichOneofArgType__same_intent_as: _TypeAlias = _typing.Literal["_same_intent_as", b"_same_intent_as"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__callback_url) -> _WhichOneofReturnType__callback_url | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__lease_owner) -> _WhichOneofReturnType__lease_owner | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_total_yen) -> _WhichOneofReturnType__max_total_yen | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__same_intent_as) -> _WhichOneofReturnType__same_intent_as | None: ...
 
 Global___Task: _TypeAlias = Task  # noqa: Y015
 
@@ -433,6 +560,10 @@ class SubmitOrderRequest(_message.Message):
     CALLBACK_URL_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    MAX_TOTAL_YEN_FIELD_NUMBER: _builtins.int
+    NOT_BEFORE_FIELD_NUMBER: _builtins.int
+    NOT_AFTER_FIELD_NUMBER: _builtins.int
+    STOP_BEFORE_SUBMIT_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The idempotency key, see Task.task_id; not one of `lease`, `discovery`. Optional, but send your own: without it a
     lost answer must not be retried.
@@ -450,10 +581,33 @@ class SubmitOrderRequest(_message.Message):
     """The account on the site that shall order, 1 to 64 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Site and account
     together are the task's target: only a worker that serves it gets the task. Empty: the site's only account. Optional.
     """
+    max_total_yen: _builtins.int
+    """The most that the order may cost, everything included, yen, 1 to 9,007,199,254,740,991. The gateway refuses the
+    submit permit for anything dearer, and for a worker that does not show what it would pay. A gateway whose contract is
+    older than 1.1 (GetInfo) ignores this field. Optional.
+    """
+    stop_before_submit: _builtins.bool
+    """True: a dry run. The worker goes as far as the confirmation page, keeps its evidence, shows its terms, empties the cart
+    and ends the task as succeeded with state in_cart and detail `dry run`. No submit permit is granted for it, whatever
+    the worker does. A gateway whose contract is older than 1.1 ignores this field and has the order placed. Optional.
+    """
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Labels by which the upstream and people find the task again: at most 16. A key is 1 to 64 of `A-Z a-z 0-9 . _ - /`, a
         value at most 256 characters, without NUL. The gateway interprets none. Optional.
+        """
+
+    @_builtins.property
+    def not_before(self) -> _timestamp_pb2.Timestamp:
+        """Hand the task to no worker before this moment, by the gateway's clock. A gateway whose contract is older than 1.1
+        ignores it, as it ignores not_after. Optional.
+        """
+
+    @_builtins.property
+    def not_after(self) -> _timestamp_pb2.Timestamp:
+        """The last moment at which a submit permit may be granted, by the gateway's clock; the click follows within
+        RAKUTEN_PERMIT_TTL_SECONDS. A task that nobody has taken by then ends as failed; one that is in a worker's hand gets no
+        permit any more (TOO_LATE). Not before not_before. Optional.
         """
 
     def __init__(
@@ -465,14 +619,23 @@ class SubmitOrderRequest(_message.Message):
         callback_url: _builtins.str | None = ...,
         account: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        max_total_yen: _builtins.int | None = ...,
+        not_before: _timestamp_pb2.Timestamp | None = ...,
+        not_after: _timestamp_pb2.Timestamp | None = ...,
+        stop_before_submit: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "callback_url", b"callback_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_max_total_yen", b"_max_total_yen", "callback_url", b"callback_url", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "account", b"account", "callback_url", b"callback_url", "intent_json", b"intent_json", "labels", b"labels", "site", b"site", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_max_total_yen", b"_max_total_yen", "account", b"account", "callback_url", b"callback_url", "intent_json", b"intent_json", "labels", b"labels", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before", "site", b"site", "stop_before_submit", b"stop_before_submit", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
+    _WhichOneofReturnType__max_total_yen: _TypeAlias = _typing.Literal["max_total_yen"]  # noqa: Y015
+    _WhichOneofArgType__max_total_yen: _TypeAlias = _typing.Literal["_max_total_yen", b"_max_total_yen"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__callback_url) -> _WhichOneofReturnType__callback_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_total_yen) -> _WhichOneofReturnType__max_total_yen | None: ...
 
 Global___SubmitOrderRequest: _TypeAlias = SubmitOrderRequest  # noqa: Y015
 
@@ -487,6 +650,7 @@ class SubmitOrderResponse(_message.Message):
     CREATED_FIELD_NUMBER: _builtins.int
     INTENT_MATCHES_FIELD_NUMBER: _builtins.int
     DIFFERS_FIELD_NUMBER: _builtins.int
+    SAME_INTENT_AS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key, made by the gateway if the request had none."""
     status: Global___TaskStatus.ValueType
@@ -495,10 +659,16 @@ class SubmitOrderResponse(_message.Message):
     """True if this call made the task, false if it existed."""
     intent_matches: _builtins.bool
     """False if the task existed with another intent (compared as JSON values, key order aside). The first one stands."""
+    same_intent_as: _builtins.str
+    """task_id of the newest other task of the same site and account with the same intent (compared as JSON values, key order
+    aside) that was filed within RAKUTEN_SAME_INTENT_SECONDS before this one and had not failed; absent: there was none.
+    This one is filed all the same: whoever did not mean it cancels it.
+    """
     @_builtins.property
     def differs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of the fields in which this request differs from the task that existed: `site`, `account`, `intent_json`,
-        `callback_url`, `labels`. The first ones stand. Empty if this call made the task.
+        `callback_url`, `labels`, `max_total_yen`, `not_before`, `not_after`, `stop_before_submit`. The first ones stand.
+        Empty if this call made the task.
         """
 
     def __init__(
@@ -509,12 +679,15 @@ class SubmitOrderResponse(_message.Message):
         created: _builtins.bool = ...,
         intent_matches: _builtins.bool = ...,
         differs: _abc.Iterable[_builtins.str] | None = ...,
+        same_intent_as: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_same_intent_as", b"_same_intent_as", "same_intent_as", b"same_intent_as"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "differs", b"differs", "intent_matches", b"intent_matches", "status", b"status", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_same_intent_as", b"_same_intent_as", "created", b"created", "differs", b"differs", "intent_matches", b"intent_matches", "same_intent_as", b"same_intent_as", "status", b"status", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__same_intent_as: _TypeAlias = _typing.Literal["same_intent_as"]  # noqa: Y015
+    _WhichOneofArgType__same_intent_as: _TypeAlias = _typing.Literal["_same_intent_as", b"_same_intent_as"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__same_intent_as) -> _WhichOneofReturnType__same_intent_as | None: ...
 
 Global___SubmitOrderResponse: _TypeAlias = SubmitOrderResponse  # noqa: Y015
 
@@ -914,19 +1087,27 @@ class CancelOrderRequest(_message.Message):
 
     TASK_ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    WHILE_LEASED_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key. Required."""
     reason: _builtins.str
     """Why, for the history; 1 to 1,000 characters. Required."""
+    while_leased: _builtins.bool
+    """True: where a worker has the task in hand, file a cancel request in place of a refusal. From then on the task gets no
+    submit permit, and its worker ends it as failed if it has clicked nothing. Refused with CANCEL_TOO_LATE where a permit
+    was granted before, or none is asked for (a lease over REST): exactly one of cancel and permit wins. A gateway whose
+    contract is older than 1.1 ignores this field and refuses. Optional.
+    """
     def __init__(
         self,
         *,
         task_id: _builtins.str = ...,
         reason: _builtins.str = ...,
+        while_leased: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "task_id", b"task_id", "while_leased", b"while_leased"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -934,23 +1115,29 @@ Global___CancelOrderRequest: _TypeAlias = CancelOrderRequest  # noqa: Y015
 
 @_typing.final
 class CancelOrderResponse(_message.Message):
-    """The task as it ended."""
+    """The task as it ended, or as it stands with the request."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TASK_FIELD_NUMBER: _builtins.int
+    REQUESTED_FIELD_NUMBER: _builtins.int
+    requested: _builtins.bool
+    """True: a worker has the task in hand, and the cancel was requested. Watch the task, or wait for its callback, to see how
+    it ends.
+    """
     @_builtins.property
     def task(self) -> Global___Task:
-        """The task, failed."""
+        """The task, failed; or leased or running where the cancel was requested."""
 
     def __init__(
         self,
         *,
         task: Global___Task | None = ...,
+        requested: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requested", b"requested", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

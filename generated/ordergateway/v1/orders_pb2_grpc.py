@@ -135,9 +135,11 @@ class OrderServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelOrder(self, request, context):
-        """Withdraws a task that no worker has ever taken; it ends as failed. Against a lease exactly one of the two wins.
+        """Withdraws a task that no worker has ever taken; it ends as failed. Against a lease exactly one of the two wins. With
+        while_leased it also requests the end of one that a worker has in hand; against a permit exactly one of the two wins.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it was leased already or has ended).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it was leased already or has ended;
+        CANCEL_TOO_LATE: the order may be placed already).
         Next: on STATUS_CONFLICT read the task; on a lost answer cancel again (a task that a cancel has ended answers the
         same).
         """

@@ -10,7 +10,7 @@ worker says and interprets none of it.
 
   submit ──> queued ──lease──> leased ──first report──> running ──terminal report──> succeeded | failed | needs_human
                 │                 └───────── lease expires ──────┴──> stale   (never queued again automatically)
-                └──cancel (never leased) ──> failed
+                └──cancel (never leased), too late ──> failed
 
 A stale task needs a person: nobody knows whether the order was placed. `placement` says what is known.
 
@@ -90,9 +90,11 @@ class OrderServiceStub:
     first message is always the current task.
     """
     CancelOrder: _grpc.UnaryUnaryMultiCallable[_orders_pb2.CancelOrderRequest, _orders_pb2.CancelOrderResponse]
-    """Withdraws a task that no worker has ever taken; it ends as failed. Against a lease exactly one of the two wins.
+    """Withdraws a task that no worker has ever taken; it ends as failed. Against a lease exactly one of the two wins. With
+    while_leased it also requests the end of one that a worker has in hand; against a permit exactly one of the two wins.
 
-    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it was leased already or has ended).
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it was leased already or has ended;
+    CANCEL_TOO_LATE: the order may be placed already).
     Next: on STATUS_CONFLICT read the task; on a lost answer cancel again (a task that a cancel has ended answers the
     same).
     """
@@ -144,9 +146,11 @@ class OrderServiceAsyncStub(OrderServiceStub):
     first message is always the current task.
     """
     CancelOrder: _aio.UnaryUnaryMultiCallable[_orders_pb2.CancelOrderRequest, _orders_pb2.CancelOrderResponse]  # type: ignore[assignment]
-    """Withdraws a task that no worker has ever taken; it ends as failed. Against a lease exactly one of the two wins.
+    """Withdraws a task that no worker has ever taken; it ends as failed. Against a lease exactly one of the two wins. With
+    while_leased it also requests the end of one that a worker has in hand; against a permit exactly one of the two wins.
 
-    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it was leased already or has ended).
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it was leased already or has ended;
+    CANCEL_TOO_LATE: the order may be placed already).
     Next: on STATUS_CONFLICT read the task; on a lost answer cancel again (a task that a cancel has ended answers the
     same).
     """
@@ -231,9 +235,11 @@ class OrderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _orders_pb2.CancelOrderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_orders_pb2.CancelOrderResponse, _abc.Awaitable[_orders_pb2.CancelOrderResponse]]:
-        """Withdraws a task that no worker has ever taken; it ends as failed. Against a lease exactly one of the two wins.
+        """Withdraws a task that no worker has ever taken; it ends as failed. Against a lease exactly one of the two wins. With
+        while_leased it also requests the end of one that a worker has in hand; against a permit exactly one of the two wins.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it was leased already or has ended).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it was leased already or has ended;
+        CANCEL_TOO_LATE: the order may be placed already).
         Next: on STATUS_CONFLICT read the task; on a lost answer cancel again (a task that a cancel has ended answers the
         same).
         """

@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from ordergateway.v1 import order_leases_pb2, orders_pb2
 
+from common.terms_digest import terms_digest
 from gateway.api.codec.leases import wait_of
 from gateway.api.grpc.server import MAX_MESSAGE_BYTES
 from gateway.domain.refusals import Reason
@@ -92,6 +93,20 @@ def look(**fields: Any) -> dict[str, Any]:
     return {"verification": Verdict(**(good | fields))}
 
 
+def on_terms(**fields: Any) -> dict[str, Any]:
+    """Terms of one good item, but for these fields; the digest is that of what is sent."""
+    item: dict[str, Any] = {"item_url": "https://shop.example/a/", "quantity": 1, "unit_price_yen": 100}
+    message = orders_pb2.Terms(**({"payable_yen": 100, "items": [item]} | fields))
+    if not message.digest:
+        lines = [(one.item_url, one.variant_id, one.quantity, one.unit_price_yen) for one in message.items]
+        message.digest = terms_digest(message.payable_yen, lines)
+    return {"terms": message}
+
+
+def on_item(**fields: Any) -> dict[str, Any]:
+    return on_terms(items=[{"item_url": "https://shop.example/a/", "quantity": 1, "unit_price_yen": 100} | fields])
+
+
 GOOD: dict[str, Message] = {
     "SubmitOrder": orders_pb2.SubmitOrderRequest(task_id="po-9", site="rakuten", intent_json="{}"),
     "SubmitOrders": orders_pb2.SubmitOrdersRequest(
@@ -151,6 +166,17 @@ CASES: dict[str, list[Case]] = {
             )
         ),
         Case({"callback_url": "https://host/" + "a" * 2_000}, "callback_url", "longer than 2000 characters"),
+        *(
+            Case({"max_total_yen": yen}, "max_total_yen", "from 1 to 9,007,199,254,740,991")
+            for yen in (0, -1, 2**53, 2**63 - 1)
+        ),
+        Case({"not_before": Timestamp(seconds=2**60)}, "not_before", "between the years 1 and 9999"),
+        Case({"not_after": Timestamp(seconds=-(2**60))}, "not_after", "between the years 1 and 9999"),
+        Case(
+            {"not_before": Timestamp(seconds=2), "not_after": Timestamp(seconds=1)},
+            "not_after",
+            "must not be before not_before",
+        ),
     ],
     "SubmitOrders": [
         Case({"orders": []}, "orders", "must hold 1 to 500 of them in one request"),
@@ -274,6 +300,20 @@ CASES: dict[str, list[Case]] = {
         Case(look(begun_at_lease_age=Duration(nanos=-1)), "verification.begun_at_lease_age", "not be negative"),
         Case(look(begun_at_lease_age=Duration(seconds=2**62)), "verification.begun_at_lease_age", "no valid duration"),
         *(Case(look(evidence_ref=value), field, says) for value, field, says in evidence("verification.evidence_ref")),
+        Case({"terms": orders_pb2.Terms()}, "terms.payable_yen", "is required"),
+        Case(on_terms(payable_yen=-1), "terms.payable_yen", "from 0 to 9,007,199,254,740,991"),
+        Case(on_terms(payable_yen=2**53), "terms.payable_yen", "from 0 to 9,007,199,254,740,991"),
+        Case(on_terms(items=[]), "terms.items", "1 to 100 items"),
+        Case(on_terms(items=[{}] * 101), "terms.items", "1 to 100 items"),
+        Case(on_terms(digest="0" * 64), "terms.digest", "is not the digest of these terms"),
+        Case(on_item(item_url=""), "terms.items[0].item_url", "is required"),
+        Case(on_item(item_url="a" * 2_001), "terms.items[0].item_url", "has 2,001 characters, the limit is 2,000"),
+        Case(on_item(item_url="a\tb"), "terms.items[0].item_url", "printable"),
+        Case(on_item(variant_id="a" * 1_001), "terms.items[0].variant_id", "the limit is 1,000"),
+        Case(on_item(variant_id="a\nb"), "terms.items[0].variant_id", "printable"),
+        Case(on_item(quantity=0), "terms.items[0].quantity", "from 1 to 9,999"),
+        Case(on_item(quantity=10_000), "terms.items[0].quantity", "from 1 to 9,999"),
+        Case(on_item(unit_price_yen=-1), "terms.items[0].unit_price_yen", "from 0"),
     ],
     "ReclaimOrder": [
         *keys("task_id"),
@@ -327,6 +367,8 @@ def test_every_method_of_the_contract_has_its_cases() -> None:
             "terminal",
             "attests_no_click_record",
             "with_other_orders",
+            "stop_before_submit",
+            "while_leased",
         }
 
 

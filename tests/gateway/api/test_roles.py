@@ -37,6 +37,7 @@ QueryLeaseService/ReportQueryResult W
 CatalogService/ListCatalogOrders U O
 CatalogService/Discover U O
 CatalogService/ListDiscrepancies O
+OperationsService/GetInfo U W O
 OperationsService/GetHealth U O
 OperationsService/ListDecisions O
 OperationsService/RequeueOrder O

@@ -13,7 +13,7 @@ from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.operations.restore import mark_restored
 from gateway.orders.callbacks import file_callback
-from gateway.orders.submit import cancel
+from gateway.orders.cancel import cancel
 from gateway.store import tasks
 from gateway.store.port import Transaction
 from gateway.store.reports import with_reports

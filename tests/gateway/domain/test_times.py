@@ -21,6 +21,7 @@ APART = {
     "catalogue": {"catalog_interval", "catalog_window"},
     "people": {"worker_offline_alert", "task_unclaimed_alert", "backup_alert"},
     "the past": {"retention"},
+    "wishes": {"same_intent"},
     "sweeps": {"sweep_interval"},
 }
 """Times of different parts have nothing to do with each other, unless a rule says so."""

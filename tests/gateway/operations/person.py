@@ -12,8 +12,8 @@ from gateway.operations.alerts import answer_alert, list_alerts
 from gateway.operations.decisions import list_decisions
 from gateway.operations.history import list_events
 from gateway.operations.pause import forget_worker, pause, resume
+from gateway.orders.cancel import cancel
 from gateway.orders.expire import expire_due
-from gateway.orders.submit import cancel
 from tests.gateway.support.book import Book
 
 OPERATOR = Actor("operator")

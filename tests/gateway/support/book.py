@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from common.terms_digest import terms_digest
 from gateway.domain.instant import Instant
 from gateway.domain.leases import (
     Holder,
@@ -23,12 +24,14 @@ from gateway.domain.leases import (
 from gateway.domain.models import Actor, LeaseScope, NewReport, Policy, Reported, Submission, Submitted, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import OrderState, TaskStatus
+from gateway.domain.terms import Terms, TermsItem
+from gateway.orders.cancel import cancel
 from gateway.orders.hold import renew
 from gateway.orders.lease import open_lease, reclaim, undo_lease
 from gateway.orders.permit import request_permit
 from gateway.orders.report import report
 from gateway.orders.start import Started, resume_after_start
-from gateway.orders.submit import cancel, submit
+from gateway.orders.submit import submit
 from gateway.store import leases, pauses, tasks
 from gateway.store.port import Transaction
 from tests.gateway.support.databases import open_book
@@ -52,6 +55,16 @@ POLICY = Policy(
 JOURNAL = "journal-of-worker-1"
 OTHER_JOURNAL = "journal-of-worker-2"
 UPSTREAM = Actor("upstream")
+
+
+def terms(
+    payable_yen: int, item_url: str = "https://shop.example/item/a/b/", unit_price_yen: int | None = 500
+) -> Terms:
+    """Terms of one item."""
+    item = TermsItem(item_url, "white-m", 2, unit_price_yen)
+    return Terms(payable_yen, (item,), terms_digest(payable_yen, [(item_url, "white-m", 2, unit_price_yen)]))
+
+
 LOOK = Verification(
     Verdict.NOT_ORDERED, window_fully_covered=True, evidence_ref="po-1/r2/00-verify", begun_at=timedelta()
 )
@@ -125,10 +138,8 @@ class Book:
 
     # What upstreams do.
 
-    def submit(
-        self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}", *, account: str = ""
-    ) -> Submitted:
-        wanted = Submission(task_id, site, intent_json, None, account=account)
+    def submit(self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}", **fields: Any) -> Submitted:
+        wanted = Submission(task_id, site, intent_json, None, **fields)
         filed = self.run(submit, self.policy, wanted, UPSTREAM)
         assert isinstance(filed, Submitted)
         return filed
@@ -217,10 +228,11 @@ class Book:
         journal: str = JOURNAL,
         attests: bool = False,
         look: Verification | None = None,
+        terms: Terms | None = None,
         **fields: Any,
     ) -> Permit | Refusal:
         return self.run(
-            request_permit, self.policy, PermitRequest(self.holder(lease, **fields), journal, attests, look)
+            request_permit, self.policy, PermitRequest(self.holder(lease, **fields), journal, attests, look, terms)
         )
 
     def lease_age(self, lease: Lease) -> timedelta:

@@ -103,8 +103,10 @@ class GrpcApi:
     async def list(self, **fields: Any) -> orders_pb2.ListOrdersResponse:
         return await told(self.orders.ListOrders(orders_pb2.ListOrdersRequest(**fields), metadata=self._metadata))
 
-    async def cancel(self, task_id: str = "po-1", reason: str = "not wanted") -> orders_pb2.Task:
-        request = orders_pb2.CancelOrderRequest(task_id=task_id, reason=reason)
+    async def cancel(
+        self, task_id: str = "po-1", reason: str = "not wanted", *, while_leased: bool = False
+    ) -> orders_pb2.Task:
+        request = orders_pb2.CancelOrderRequest(task_id=task_id, reason=reason, while_leased=while_leased)
         return (await told(self.orders.CancelOrder(request, metadata=self._metadata))).task
 
     def watch(self, task_id: str = "po-1") -> "grpc.aio.UnaryStreamCall[Any, orders_pb2.WatchOrderResponse]":

@@ -37,7 +37,7 @@ class Clients:
             "LeaseOrders": lambda: self.orders.lease(SITES, 5),
             "RenewLease": lambda: self.orders.renew("po-1", TOKEN, seconds=5),
             "RequestSubmitPermit": lambda: self.orders.request_permit(
-                "po-1", TOKEN, attests_no_click_record=True, verification=None
+                "po-1", TOKEN, attests_no_click_record=True, verification=None, terms=None
             ),
             "ReportOrder": lambda: self.orders.report(pb.ReportOrderRequest(task_id="po-1")),
             "ReclaimOrder": lambda: self.orders.reclaim("po-1", ["sandbox"], requested_by="", reason=""),

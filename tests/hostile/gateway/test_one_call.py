@@ -63,5 +63,7 @@ async def test_a_refused_call_is_made_once(tmp_path: Path) -> None:
         async with open_channel(settings) as channel:
             client = GatewayClient(channel, worker_id="w", session_id="s" * 16, journal_id="j" * 16, token=None)
             with pytest.raises(Unreachable):
-                await client.request_permit("po-1", "x" * 43, attests_no_click_record=True, verification=None)
+                await client.request_permit(
+                    "po-1", "x" * 43, attests_no_click_record=True, verification=None, terms=None
+                )
         assert server.streams == 1

@@ -33,7 +33,7 @@ from worker.orders.run import OrderRun
 def no_permit(stack: ExitStack) -> None:
     """The worker clicks without requesting a permit."""
 
-    async def granted(_run: OrderRun, _intent: Any) -> Any:
+    async def granted(*_: Any) -> Any:
         return Permit(deadline=float("inf"), waited=False)
 
     replaced(stack, worker.orders.submit, "obtain_permit", granted)
@@ -60,8 +60,8 @@ def permit_counted_from_the_answer(stack: ExitStack) -> None:
     """The permit's validity is counted from the arrival of its answer, not from the request."""
     obtain = worker.orders.submit.obtain_permit
 
-    async def mutated(order: OrderRun, intent: Any) -> Any:
-        permit = await obtain(order, intent)
+    async def mutated(order: OrderRun, *about: Any) -> Any:
+        permit = await obtain(order, *about)
         return permit if isinstance(permit, End) else replace(permit, deadline=order.parts.clock.elapsed() + 10.0)
 
     replaced(stack, worker.orders.submit, "obtain_permit", mutated)

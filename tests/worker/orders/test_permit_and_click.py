@@ -5,7 +5,9 @@ from typing import Any
 import grpc
 import pytest
 from ordergateway.v1 import errors_pb2, orders_pb2
+from ordergateway.v1 import order_leases_pb2 as pb
 
+from common.terms_digest import terms_digest
 from tests.worker.conftest import Bench
 from tests.worker.scripted_gateway import Refusal
 from worker.failpoints import FailpointName
@@ -15,6 +17,7 @@ from worker.sites.sandbox.http import Answer, SandboxHttp
 
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
 NEEDS_HUMAN = orders_pb2.TASK_STATUS_NEEDS_HUMAN
+FAILED = orders_pb2.TASK_STATUS_FAILED
 IN_CART = orders_pb2.ORDER_STATE_IN_CART
 ORDERED = orders_pb2.ORDER_STATE_ORDERED
 
@@ -40,6 +43,67 @@ async def test_a_refused_permit_needs_a_human_and_no_click_is_made(bench: Bench,
     bench.gateway.script["RequestSubmitPermit"] = [Refusal(grpc.StatusCode.FAILED_PRECONDITION, reason)]
     end = await bench.execute()
     assert end.terminal_status == NEEDS_HUMAN
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
+async def test_the_permit_is_asked_for_with_what_the_confirmation_page_shows(bench: Bench) -> None:
+    await bench.execute()
+    (request,) = bench.gateway.requests("RequestSubmitPermit")
+    assert isinstance(request, pb.RequestSubmitPermitRequest)
+    (item,) = request.terms.items
+    assert (request.terms.payable_yen, item.quantity, item.unit_price_yen) == (1_080 + 550, 1, 1_080)
+    assert item.item_url.startswith(bench.shop.url)
+    line = (item.item_url, item.variant_id, item.quantity, item.unit_price_yen)
+    assert request.terms.digest == terms_digest(request.terms.payable_yen, [line])
+
+
+async def test_terms_over_the_cap_need_a_human_with_5004_and_no_click_is_made(bench: Bench) -> None:
+    over = Refusal(grpc.StatusCode.FAILED_PRECONDITION, errors_pb2.ERROR_REASON_TERMS_OVER_CAP)
+    bench.gateway.script["RequestSubmitPermit"] = [over]
+    end = await bench.execute()
+    assert (end.terminal_status, end.error_code) == (NEEDS_HUMAN, 5004)
+    assert end.payable_yen > 0
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
+async def test_what_was_cancelled_before_the_click_ends_as_failed(bench: Bench) -> None:
+    cancelled = Refusal(grpc.StatusCode.FAILED_PRECONDITION, errors_pb2.ERROR_REASON_CANCEL_REQUESTED)
+    bench.gateway.script["RequestSubmitPermit"] = [cancelled]
+    end = await bench.execute()
+    assert end.terminal_status == FAILED
+    assert end.detail.startswith("cancelled before the click")
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
+async def test_what_comes_too_late_ends_as_failed_and_no_click_is_made(bench: Bench) -> None:
+    late = Refusal(grpc.StatusCode.FAILED_PRECONDITION, errors_pb2.ERROR_REASON_TOO_LATE)
+    bench.gateway.script["RequestSubmitPermit"] = [late]
+    end = await bench.execute()
+    assert end.terminal_status == FAILED
+    assert end.detail.startswith("too late")
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
+async def test_what_comes_too_late_and_was_in_hand_before_needs_a_human(bench: Bench) -> None:
+    late = Refusal(grpc.StatusCode.FAILED_PRECONDITION, errors_pb2.ERROR_REASON_TOO_LATE)
+    bench.gateway.script["RequestSubmitPermit"] = [late]
+    end = await bench.execute(lease_count=2)
+    assert end.terminal_status == NEEDS_HUMAN
+    assert "nothing was clicked by this run" in end.detail
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
+async def test_a_permit_that_was_waited_for_is_not_used_for_another_amount(bench: Bench) -> None:
+    async def dearer(method: str, _request: object) -> None:
+        if method == "RequestSubmitPermit":
+            await bench.shop.control.change_item("sencha-100g", price_yen=1_090)
+
+    bench.gateway.on_call = dearer
+    paused = Refusal(grpc.StatusCode.ABORTED, errors_pb2.ERROR_REASON_DISPATCH_PAUSED, retry_after=0.05)
+    bench.gateway.script["RequestSubmitPermit"] = [paused]
+    end = await bench.execute()
+    assert end.terminal_status == NEEDS_HUMAN
+    assert "the permit is for" in end.detail
     assert (await bench.shop.control.counters())["submits_received"] == 0
 
 

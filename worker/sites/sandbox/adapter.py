@@ -134,7 +134,8 @@ class SandboxSite:
         shown = await self._reader.read(checkout_pages.read_confirmation, page)
         if shown.payment_method != method:
             raise SiteError(f"the shop would have the order paid by {shown.payment_method}, not {method}", page=page)
-        return Confirmation(shown.items, shown.payable_yen, {**shown.form.fields, ACTION: shown.form.action}, page)
+        form = {**shown.form.fields, ACTION: shown.form.action}
+        return Confirmation(shown.items, shown.payable_yen, form, page, shown.unit_prices)
 
     async def submit(self, confirmation: Confirmation, pre_send_check: PreSendCheck) -> Submission:
         """Send the confirmation's form once. An answer that leads to the thank-you page with a number is returned at

@@ -33,9 +33,10 @@ _ANY_AMOUNT = re.compile(r"¥\s*([0-9][0-9,]*)|([0-9][0-9,]*)\s*(万?)\s*円")
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationForm:
-    """The confirmation page's content and the form that places the order."""
+    """The confirmation page's content and the form that places the order. `unit_prices`: an item's each, in yen."""
 
     items: tuple[Item, ...]
+    unit_prices: tuple[int | None, ...]
     payable_yen: int | None
     payment_method: str
     form: Form
@@ -80,8 +81,10 @@ def read_confirmation(page: Page) -> ConfirmationForm:
     try:
         document = Document(page)
         confirmation = document.one("#confirmation")
+        lines = rows(document, "order-lines")
         return ConfirmationForm(
-            items=tuple(read_line(document, row) for row in rows(document, "order-lines")),
+            items=tuple(read_line(document, row) for row in lines),
+            unit_prices=tuple(_unit_price(document, row) for row in lines),
             payable_yen=_payable(document),
             payment_method=_payment_method(document, confirmation),
             form=read_form(document, only_form(document, "order-form"), action="/order/submit", hidden={"token"}),
@@ -138,6 +141,12 @@ def read_deadline(document: Document) -> datetime | None:
     """Until when the order is to be paid, in UTC; None where the page shows none. Raises PageChangedError."""
     deadline = document.at_most_one("#pay-deadline")
     return None if deadline is None else parse_time(deadline.attributes.get("datetime"))
+
+
+def _unit_price(document: Document, row: LexborNode) -> int | None:
+    """Return the price of one; None where the line does not show it once and beyond doubt: nothing is judged by it."""
+    shown = document.every(".unit-price", row)
+    return parse_yen(document.text(shown[0])) if len(shown) == 1 else None
 
 
 def _payment_method(document: Document, within: LexborNode | None = None) -> str:

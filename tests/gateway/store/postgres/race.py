@@ -15,12 +15,13 @@ from gateway.domain.models import Actor, LeaseScope, NewReport, Submission
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState
 from gateway.operations.actions import expire_now, requeue, withdraw
+from gateway.orders.cancel import cancel
 from gateway.orders.expire import expire_due
 from gateway.orders.hold import renew
 from gateway.orders.lease import open_lease, reclaim, undo_lease
 from gateway.orders.permit import request_permit
 from gateway.orders.report import report
-from gateway.orders.submit import cancel, submit
+from gateway.orders.submit import submit
 from gateway.store.postgres import statements
 from gateway.store.postgres.engine import PostgresStore, open_database
 from gateway.store.postgres.service_clock import Machine

@@ -185,3 +185,25 @@ def test_tasks_of_before_labels_have_none_and_are_found(tmp_path: Path) -> None:
             (found,) = book.run(search_tasks, wanted, None, 10).items
             assert found.task.task_id == "po-1"
         assert not book.run(search_tasks, TaskSearch(labels=(("a", "1"),)), None, 10).items
+
+
+def test_a_queue_of_before_conditions_is_handed_out_as_it_was(tmp_path: Path) -> None:
+    def queued(connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO tasks (task_id, site, intent_json, status, created_at, updated_at)"
+            " VALUES (?, 'rakuten', '{}', 'queued', ?, ?)",
+            [("po-1", AT, AT), ("po-2", AT, AT)],
+        )
+
+    of_version(tmp_path / "gateway.db", 15, queued)
+    with Book(tmp_path / "gateway.db", ManualTime()) as book:
+        task = book.task("po-1")
+        assert (task.max_total_yen, task.terms, task.not_before, task.not_after) == (None, None, None, None)
+        assert (task.held_until, task.stop_before_submit, task.cancel_requested_at) == (None, False, None)
+        assert task.is_plain
+        lease = book.open(book.rest_request())
+        assert lease is not None
+        assert lease.task_id == "po-1"
+        book.report(lease, terminal=True)
+        book.permit(book.take("po-2"))
+        assert book.task("po-2").submit_permitted_at is not None
