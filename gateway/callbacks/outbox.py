@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gateway.domain.callbacks import Callback, Delivery, DueCallback
 from gateway.domain.instant import Instant, microseconds
-from gateway.domain.json_writing import JsonText, dump
+from gateway.domain.json_writing import JsonText, dump_document
 from gateway.domain.models import GATEWAY, AlertKind
 from gateway.orders.history import record_general
 from gateway.store import alerts, callbacks
@@ -89,4 +89,4 @@ def _body(due: DueCallback) -> str:
     data: dict[str, Any] = json.loads(due.data_json)
     if due.intent_json is not None:
         data["intent"] = JsonText(due.intent_json)
-    return dump({"type": due.callback.type, "timestamp": due.callback.created_at, "data": data})
+    return dump_document({"type": due.callback.type, "timestamp": due.callback.created_at, "data": data})

@@ -1,8 +1,10 @@
 """Writing JSON in which texts that came from outside stand character for character."""
 
-import json
 from dataclasses import dataclass
-from typing import Any
+from json import JSONEncoder
+from typing import Any, Final
+
+_ENCODER: Final = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +15,16 @@ class JsonText:
 
 
 def dump(value: Any) -> str:
-    """Write JSON. A JsonText stands in it character for character."""
+    """Write JSON. Raises TypeError for a JsonText, ValueError for a number that JSON has not."""
+    return _ENCODER.encode(value)
+
+
+def dump_document(value: Any) -> str:
+    """Write JSON in which a JsonText may stand anywhere. Raises as `dump`."""
     if isinstance(value, JsonText):
         return value.text
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(key)}:{dump(each)}" for key, each in value.items()) + "}"
+        return "{" + ",".join(f"{dump(key)}:{dump_document(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(map(dump, value)) + "]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return "[" + ",".join(map(dump_document, value)) + "]"
+    return dump(value)

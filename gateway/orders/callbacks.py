@@ -4,7 +4,7 @@ import hashlib
 from typing import Any, Final
 
 from gateway.domain.instant import Instant
-from gateway.domain.json_writing import dump
+from gateway.domain.json_writing import dump_document
 from gateway.domain.models import Task
 from gateway.domain.states import TaskStatus
 from gateway.store import callbacks, history
@@ -30,5 +30,5 @@ def file_callback(tx: Transaction, now: Instant, task_id: str | None, url: str, 
     # Not the event's number alone: after a restore the same number may stand for another event.
     told = f"{history.last_sequence(tx)} {now.utc} {kind} {task_id} {url}"
     callback_id = f"cb_{hashlib.sha256(told.encode()).hexdigest()[:32]}"
-    callbacks.add(tx, now, callback_id, task_id, url, kind, dump(data))
+    callbacks.add(tx, now, callback_id, task_id, url, kind, dump_document(data))
     return callback_id

@@ -1,6 +1,6 @@
 """What the worker tells (docs/specification.md#reports): the mirror, the end, and late truth, which is kept."""
 
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any, Final
 
 from gateway.domain.instant import Instant
@@ -19,6 +19,8 @@ from gateway.store import alerts, late_reports, leases, reports, tasks, workers
 from gateway.store.late_reports import Kept
 from gateway.store.port import Transaction
 from gateway.store.reports import ReportAge
+
+_WORDS: Final = tuple(field.name for field in fields(NewReport))
 
 _DEFAULT_END: Final = {OrderState.PAID: TaskStatus.SUCCEEDED, OrderState.CANCELLED: TaskStatus.FAILED}
 
@@ -187,5 +189,6 @@ def _mirror(
 
 def _said(state: OrderState, told: NewReport) -> dict[str, Any]:
     """Return what a report says, for the history; an amount or a code of 0 is something said."""
-    said = {name: value for name, value in asdict(told).items() if value is not False and value not in (None, "")}
+    values = ((name, getattr(told, name)) for name in _WORDS)
+    said = {name: value for name, value in values if value is not False and value not in (None, "")}
     return {**said, "state": state.value}

@@ -11,7 +11,7 @@ from typing import Any, Final, TypedDict, Unpack
 
 from common.target import Target
 from gateway.domain.instant import Instant
-from gateway.domain.json_writing import JsonText, dump
+from gateway.domain.json_writing import JsonText, dump_document
 from gateway.domain.labels import NO_LABELS
 from gateway.domain.models import Actor, Submission, Task, is_of_an_account
 from gateway.domain.states import ACTIVE, OrderState, TaskStatus
@@ -74,10 +74,9 @@ def transition(
     """
     if not leads_to(event, task, to):
         raise TransitionError(f"{event} does not lead task {task.task_id} from {task.status} to {to}")
-    after = replace(task, status=to, updated_at=now.utc, **changes)
-    if to not in ACTIVE:
-        after = replace(after, **_NO_LEASE)
-    after = replace(after, held_until=tasks.held_until(now, task.not_before) if to is TaskStatus.QUEUED else None)
+    changed: dict[str, Any] = {**changes, **(_NO_LEASE if to not in ACTIVE else {})}
+    held_until = tasks.held_until(now, task.not_before) if to is TaskStatus.QUEUED else None
+    after = replace(task, status=to, updated_at=now.utc, held_until=held_until, **changed)
     tasks.move(tx, task, after)
     details = details or {}
     record(tx, now, task, event, actor, to, reason=reason, **details)
@@ -105,7 +104,9 @@ def file(
     details: dict[str, Any] = {name: value for name, value in told.items() if value}
     if submission.labels_json != NO_LABELS:
         details["labels"] = JsonText(submission.labels_json)
-    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, _FIRST), details_json=dump(details))
+    history.append(
+        tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, _FIRST), details_json=dump_document(details)
+    )
     notify_queue(tx, Target(submission.site, submission.account))
     if tasks.held_until(now, submission.not_before) is not None:
         tx.notify(HELD)

@@ -76,6 +76,7 @@ class GatheringWriter(ABC):
         self._loop = asyncio.get_running_loop()
         self._pending: deque[Job] = deque()
         self._pre_commit_hooks: dict[str, PrepareHook] = {}
+        self._patience = SILENT_TURNS
         self._busy = False
         self._stopped = False
         self._told = ""
@@ -114,7 +115,7 @@ class GatheringWriter(ABC):
         """Begin when the turns of the loop bring no more: under load a larger group shares one flush to disk."""
         waiting = len(self._pending)
         silent_turns = 0 if waiting > seen else silent_turns + 1
-        if silent_turns < SILENT_TURNS and waiting < LARGEST_GROUP and self._loop.time() < until:
+        if silent_turns < self._patience and waiting < LARGEST_GROUP and self._loop.time() < until:
             self._loop.call_soon(self._gather, waiting, silent_turns, until)
         else:
             self._begin()

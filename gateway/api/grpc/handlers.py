@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -48,6 +48,27 @@ MAX_REFLECTIONS: Final = 4
 """How many requests of the reflection service may be on their way at once."""
 
 
+class _Running:
+    """Counts the calls that run: each holds it as a context."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self._one_ended = asyncio.Event()
+
+    def __enter__(self) -> None:
+        self.calls += 1
+
+    def __exit__(self, *_error: object) -> None:
+        self.calls -= 1
+        self._one_ended.set()
+
+    async def ended(self, left: Callable[[], int]) -> None:
+        """Wait until the end of a call leaves none of those that `left` counts."""
+        while left():
+            self._one_ended.clear()
+            await self._one_ended.wait()
+
+
 class GrpcHandlers:
     """Makes the gRPC handlers of methods and knows which calls are running."""
 
@@ -60,20 +81,16 @@ class GrpcHandlers:
         )
         self._intake = Intake()
         self._reflected = Intake(MAX_REFLECTIONS, MAX_REFLECTIONS)
-        self._running = self._streams = 0
-        self._call_ended = asyncio.Event()
+        self._running = _Running()
+        self._streams = 0
 
     async def idle(self) -> None:
         """Wait until no call runs any more: the server's own stop does not wait for what handlers do at their end."""
-        while self._running:
-            self._call_ended.clear()
-            await self._call_ended.wait()
+        await self._running.ended(lambda: self._running.calls)
 
     async def streams_ended(self) -> None:
         """Wait until no stream is open any more; what a refused one was told is then on its connection."""
-        while self._streams:
-            self._call_ended.clear()
-            await self._call_ended.wait()
+        await self._running.ended(lambda: self._streams)
 
     def late(self) -> set[str]:
         """To be called once a second. Return the connections to cut off, as `Outgoing` says."""
@@ -85,7 +102,7 @@ class GrpcHandlers:
 
     def _unary(self, method: Method) -> "Handler":
         async def serve(_requests: object, context: Context) -> list[bytes]:
-            with self._counted():
+            with self._running:
                 try:
                     call = self._admit(method.path, context)
                     answer = self._answer(call, context)
@@ -104,7 +121,7 @@ class GrpcHandlers:
 
     def _stream(self, method: Method) -> "Handler":
         async def serve(_requests: object, context: Context) -> AsyncIterator[list[bytes]]:
-            with self._counted(), contextlib.ExitStack() as held:
+            with self._running, contextlib.ExitStack() as held:
                 try:
                     call = self._admit(method.path, context)
                     answer = self._answer(call, context)
@@ -199,15 +216,6 @@ class GrpcHandlers:
         return self._admission.admit(path, sole_authorization(authorizations), traceparent)
 
     @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
-        self._running += 1
-        try:
-            yield
-        finally:
-            self._running -= 1
-            self._call_ended.set()
-
-    @contextlib.contextmanager
     def _streaming(self, call: Call) -> Iterator[None]:
         """Hold a place among those who wait, for a stream whose request has come, until its last word is said."""
         self._streams += 1
@@ -216,7 +224,6 @@ class GrpcHandlers:
                 yield
         finally:
             self._streams -= 1
-            self._call_ended.set()
 
 
 def _decode(message: type[Message], data: bytes) -> Message:

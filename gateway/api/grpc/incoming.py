@@ -9,7 +9,8 @@ way is how many calls are read at once.
 """
 
 import asyncio
-from collections import defaultdict
+import contextlib
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any, Final, Self, TypeAlias
@@ -69,6 +70,8 @@ def too_many(why: str) -> RefusedError:
 class _Reading:
     """A request on its way, which may be broken off."""
 
+    __slots__ = ("_begun", "_loop", "_timeout", "broken_off", "owner")
+
     def __init__(self, owner: str) -> None:
         self.owner = owner
         self.broken_off = False
@@ -93,6 +96,46 @@ class _Reading:
         self._timeout.reschedule(max(self._loop.time(), self._begun + patience))
 
 
+class Gate:
+    """So many places; who finds none free waits for one, in turn.
+
+    In place of asyncio's semaphore, which each call would ask seven things in Python.
+    """
+
+    __slots__ = ("_waiting", "free")
+
+    def __init__(self, places: int) -> None:
+        self.free = places
+        """Places that can be taken at once, by counting them down. Nobody waits where there are any."""
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def enter(self) -> None:
+        """Take a place, which may have to be waited for."""
+        if self.free:
+            self.free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.leave()
+            else:
+                with contextlib.suppress(ValueError):  # whoever left just now has passed it over
+                    self._waiting.remove(turn)
+            raise
+
+    def leave(self) -> None:
+        """Give a place back, to whoever has waited for longest."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.cancelled():
+                turn.set_result(None)
+                return
+        self.free += 1
+
+
 class Intake:
     """Bounds how many requests are read at once, in all and of one owner.
 
@@ -100,8 +143,8 @@ class Intake:
     """
 
     def __init__(self, most: int = MAX_READ, of_one: int = MAX_READ_OF_ONE) -> None:
-        self._all = asyncio.Semaphore(most)
-        self._of_one: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(of_one))
+        self._all = Gate(most)
+        self._of_one: defaultdict[str, Gate] = defaultdict(lambda: Gate(of_one))
         self._reading: dict[_Reading, None] = {}
 
     def place(self, owner: str) -> "Place":
@@ -117,13 +160,33 @@ class Intake:
                 return
             yield data
 
-    async def enter(self, owner: str, gates: list[asyncio.Semaphore]) -> None:
-        """Wait for a place, and add to `gates` what has to be released."""
-        for gate, whose in ((self._of_one[owner], owner), (self._all, None)):
-            if gate.locked():
-                self._hurry_the_oldest(whose)
-            await gate.acquire()
-            gates.append(gate)
+    def enter_at_once(self, owner: str) -> bool:
+        """Take a place if one is free."""
+        own = self._of_one[owner]
+        if not own.free or not self._all.free:
+            return False
+        own.free -= 1
+        self._all.free -= 1
+        return True
+
+    async def enter(self, owner: str) -> None:
+        """Wait for a place."""
+        own = self._of_one[owner]
+        if not own.free:
+            self._hurry_the_oldest(owner)
+        await own.enter()
+        try:
+            if not self._all.free:
+                self._hurry_the_oldest(None)
+            await self._all.enter()
+        except BaseException:
+            own.leave()
+            raise
+
+    def leave(self, owner: str) -> None:
+        """Give a place back."""
+        self._of_one[owner].leave()
+        self._all.leave()
 
     async def read(self, context: Context, owner: str) -> bytes | None:
         """Read for somebody who has a place. Raises RefusedError INVALID_FIELD or TOO_MANY."""
@@ -144,12 +207,12 @@ class Intake:
 class Place:
     """A place among those whose requests are read."""
 
-    __slots__ = ("_gates", "_intake", "_owner")
+    __slots__ = ("_intake", "_is_held", "_owner")
 
     def __init__(self, intake: Intake, owner: str) -> None:
         self._intake = intake
         self._owner = owner
-        self._gates: list[asyncio.Semaphore] = []
+        self._is_held = False
 
     def __enter__(self) -> Self:
         """Begin; the place itself is taken by what is read."""
@@ -157,7 +220,8 @@ class Place:
 
     def __exit__(self, *_error: object) -> None:
         """Give the place back."""
-        self._release()
+        if self._is_held:
+            self._release()
 
     async def request(self, context: Context) -> bytes:
         """Read a call's one request. A large one keeps its place until the end, as it is still held.
@@ -173,12 +237,14 @@ class Place:
 
     async def read(self, context: Context) -> bytes | None:
         """Read a request; None where the client sends no more. Raises RefusedError."""
-        await self._intake.enter(self._owner, self._gates)
+        if not self._intake.enter_at_once(self._owner):
+            await self._intake.enter(self._owner)
+        self._is_held = True
         return await self._intake.read(context, self._owner)
 
     def _release(self) -> None:
-        while self._gates:
-            self._gates.pop().release()
+        self._is_held = False
+        self._intake.leave(self._owner)
 
 
 class StrangersIntake:

@@ -61,6 +61,8 @@ _log = logging.getLogger(__name__)
 class Answer:
     """What one call answers, a message at a time."""
 
+    __slots__ = ("_outgoing", "_waits", "owner", "peer", "seconds_untaken", "shared", "size")
+
     def __init__(self, outgoing: "Outgoing", owner: str, peer: str, *, waits: bool) -> None:
         self.owner = owner
         self.peer = peer
@@ -82,14 +84,17 @@ class Answer:
         What is raised has a traceback with the caller's variables, which grpc's context keeps until a collection.
         """
         size = max(len(boxed[0]), _SMALLEST)
-        try:
-            await self._grow(_Growth(self, size, held=size, alone=size <= SMALL_BYTES))
-        except BaseException:
-            boxed.clear()
-            raise
+        if size <= SMALL_BYTES and self._outgoing.has_little(self.peer, size - self.size):
+            self._outgoing.count(self, size, size)
+        else:
+            try:
+                await self._grow(_Growth(self, size, held=size, alone=size <= SMALL_BYTES))
+            except BaseException:
+                boxed.clear()
+                raise
         self._outgoing.left(self)
 
-    def taken(self) -> None:
+    def taken(self, _context: object = None) -> None:
         """Give its room back: the client has taken the message, or the call has ended."""
         self._outgoing.taken(self)
 
@@ -101,6 +106,8 @@ class Answer:
 
 class _Growth:
     """An answer that is to have `size` bytes, what it `held` until then, and if it waits for its connection `alone`."""
+
+    __slots__ = ("alone", "answer", "held", "more", "more_shared", "queue", "shared", "size")
 
     def __init__(self, answer: Answer, size: int, *, held: int, alone: bool) -> None:
         self.answer = answer
@@ -122,15 +129,16 @@ class Outgoing:
         self._untaken: dict[Answer, None] = {}
         self._waiting: dict[tuple[str, bool], dict[_Growth, asyncio.Future[bool]]] = {}
         self._held: Counter[str] = Counter()
-        self._made: Counter[str] = Counter()
+        # No counters: those call Python for whoever is not in them, which is most calls' lot.
+        self._made: dict[str, int] = {}
         self._bytes = 0
-        self._of_one: Counter[str] = Counter()
-        self._of_connection: Counter[str] = Counter()
+        self._of_one: dict[str, int] = {}
+        self._of_connection: dict[str, int] = {}
 
     def answer(self, owner: str, context: Context, *, waits: bool = True) -> Answer:
         """Begin the answer of a call; it ends with the call."""
         answer = Answer(self, owner, context.peer(), waits=waits)
-        context.add_done_callback(lambda _context: answer.taken())  # type: ignore[arg-type]  # its stub is no protocol
+        context.add_done_callback(answer.taken)  # type: ignore[arg-type]  # its stub is no protocol
         return answer
 
     def late(self) -> Collection[str]:
@@ -151,6 +159,10 @@ class Outgoing:
         if late:
             _log.warning("connections are cut off that do not take answers for whose room others wait: %d", len(late))
         return late
+
+    def has_little(self, peer: str, more: int) -> bool:
+        """Tell whether a connection has so little, with so much more, that a small answer fits whatever else waits."""
+        return self._of_connection.get(peer, 0) + more <= _LITTLE_OF_CONNECTION
 
     def fits(self, growth: _Growth) -> bool:
         """Tell whether there is room. A token always has room for a page, whatever others leave."""
@@ -178,9 +190,11 @@ class Outgoing:
         """Count an answer with this size from here on, and so much of it for its token and in all."""
         more, more_shared = size - answer.size, shared - answer.shared
         answer.size, answer.shared = size, shared
-        self._bytes += more_shared
-        _add(self._of_one, answer.owner, more_shared)
-        _add(self._of_connection, answer.peer, more)
+        if more_shared:
+            self._bytes += more_shared
+            _add(self._of_one, answer.owner, more_shared)
+        if more:
+            _add(self._of_connection, answer.peer, more)
         if (more < 0 or more_shared < 0) and self._waiting:
             self._give_turns()
 
@@ -198,17 +212,17 @@ class Outgoing:
         most = MAX_BYTES_OF_CONNECTION
         if growth.alone:
             owner = growth.answer.owner
-            is_full = self._bytes > MAX_BYTES or self._of_one[owner] > MAX_BYTES_OF_ONE
-            is_full |= not growth.held and self._made[owner] > 0
+            is_full = self._bytes > MAX_BYTES or self._of_one.get(owner, 0) > MAX_BYTES_OF_ONE
+            is_full |= not growth.held and self._made.get(owner, 0) > 0
             most = _LITTLE_OF_CONNECTION if is_full else most + _SMALL_OF_CONNECTION
-        return growth.more <= 0 or self._of_connection[growth.answer.peer] + growth.more <= most
+        return growth.more <= 0 or self._of_connection.get(growth.answer.peer, 0) + growth.more <= most
 
     def _lacks_room(self, growth: _Growth) -> bool:
-        has_its_own = self._of_one[growth.answer.owner] + growth.more_shared <= _ALWAYS_OF_ONE
+        has_its_own = self._of_one.get(growth.answer.owner, 0) + growth.more_shared <= _ALWAYS_OF_ONE
         return not growth.alone and not has_its_own and self._bytes + growth.more_shared > MAX_BYTES
 
     def _lacks_share(self, growth: _Growth) -> bool:
-        return not growth.alone and self._of_one[growth.answer.owner] + growth.more_shared > MAX_BYTES_OF_ONE
+        return not growth.alone and self._of_one.get(growth.answer.owner, 0) + growth.more_shared > MAX_BYTES_OF_ONE
 
     def _give_turns(self) -> None:
         while (growth := self._next()) is not None:
@@ -221,7 +235,7 @@ class Outgoing:
         """Return whose turn it is: of each token the first whose own connection has room, or none until it fits."""
         firsts = [first for first in map(next, map(iter, self._waiting.values())) if self._connection_has_room(first)]
         # Of one connection what is made comes first: it frees memory when it goes.
-        firsts.sort(key=lambda first: (self._of_connection[first.answer.peer], not first.held))
+        firsts.sort(key=lambda first: (self._of_connection.get(first.answer.peer, 0), not first.held))
         of_each = {first.answer.owner: first for first in reversed(firsts) if not first.alone}
         return next(filter(self.fits, (*(first for first in firsts if first.alone), *of_each.values())), None)
 
@@ -243,7 +257,7 @@ class Outgoing:
             turn.set_result(False)
 
 
-def _add(counter: Counter[str], key: str, more: int) -> None:
-    counter[key] += more
-    if not counter[key]:
-        del counter[key]
+def _add(counted: dict[str, int], key: str, more: int) -> None:
+    counted[key] = count = counted.get(key, 0) + more
+    if not count:
+        del counted[key]

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from gateway.api.errors import ERRORS, refusal_of
-from gateway.domain.json_writing import dump
+from gateway.domain.json_writing import dump_document
 from gateway.domain.refusals import Reason, Refusal
 
 _log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def problem(status: int, message: str, headers: Mapping[str, str] | None = None)
 
 def envelope(*, success: bool, message: str, data: Any, code: int) -> bytes:
     """Write an envelope."""
-    return dump({"success": success, "msg": message, "data": data, "code": code}).encode("utf-8", "replace")
+    return dump_document({"success": success, "msg": message, "data": data, "code": code}).encode("utf-8", "replace")
 
 
 def _response(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:

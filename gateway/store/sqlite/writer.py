@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from gateway.domain.instant import Clock
-from gateway.store.gathering import Effects, GatheringWriter, Job, OnCommit, ignore_commit
+from gateway.store.gathering import SILENT_TURNS, Effects, GatheringWriter, Job, OnCommit, ignore_commit
 from gateway.store.port import StoreUnavailableError
 from gateway.store.sqlite.failures import DatabaseGoneError, is_undone, primary_code, unavailable
 from gateway.store.sqlite.group import GroupRunner
@@ -117,7 +117,10 @@ class GroupWriter(GatheringWriter):
         alone = len(group) == 1 and not group[0].long and not self._pending
         # Twice: among many callers now and then one is left over, and the others gather behind it.
         lone_caller, self._was_alone = alone and self._was_alone, alone
-        return lone_caller and self._quick_in_a_row >= QUICK_COMMITS
+        needs_no_thread = lone_caller and self._quick_in_a_row >= QUICK_COMMITS
+        # Nor need a lone caller wait for others: those who come after it meet in the next group.
+        self._patience = 1 if needs_no_thread else SILENT_TURNS
+        return needs_no_thread
 
     def _refuse(self, group: list[Job], error: sqlite3.Error) -> None:
         self._runner.roll_back()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.callbacks.outbox import next_due
-from gateway.domain.json_writing import dump
+from gateway.domain.json_writing import dump_document
 from gateway.domain.models import Reported
 from gateway.domain.refusals import Refusal
 from gateway.domain.states import OrderState, TaskStatus
@@ -150,7 +150,7 @@ def test_what_is_sent_is_the_documented_task_detail_as_it_was_then(courier: Cour
     person.resolve(TaskStatus.SUCCEEDED)
     delivery = courier.book.run(next_due, "http://127.0.0.1:9")
     assert delivery is not None
-    assert delivery.body == dump({"type": "order.needs_human", "timestamp": at, "data": then})
+    assert delivery.body == dump_document({"type": "order.needs_human", "timestamp": at, "data": then})
     assert INTENT in delivery.body, "character for character"
     assert json.loads(delivery.body)["data"]["status"] == "needs_human"
 
