@@ -161,8 +161,10 @@ def rebase_deadline(tx: Transaction, task: Task, deadline_us: int) -> None:
 
 def oldest_queued(tx: ReadTransaction, target: Target, *, plain: bool = False) -> int | None:
     """Return the row of the target's task that was filed first of those in the queue; `plain`: of the plain ones."""
-    name = "task_oldest_queued_plain" if plain else "task_oldest_queued"
-    row = tx.one(name, site=target.site, account=target.account)
+    if plain:
+        row = tx.one("task_oldest_queued_plain", site=target.site, account=target.account)
+    else:
+        row = tx.one("task_oldest_queued", site=target.site, account=target.account)
     return None if row is None else int(row["row"])
 
 

@@ -72,6 +72,13 @@ def in_json(task: orders_pb2.Task) -> dict[str, Any]:
         "submit_permitted_at": time(task, "submit_permitted_at"),
         "placement": name(orders_pb2.Placement, task.placement),
         "labels": dict(task.labels),
+        "max_total_yen": optional(task, "max_total_yen"),
+        "terms": optional(task, "terms"),
+        "not_before": time(task, "not_before"),
+        "not_after": time(task, "not_after"),
+        "stop_before_submit": task.stop_before_submit,
+        "cancel_requested_at": time(task, "cancel_requested_at"),
+        "same_intent_as": optional(task, "same_intent_as"),
     }
 
 
@@ -92,12 +99,20 @@ async def submit(connected: Clients, transport: str, task_id: str, intent: str =
         "created": answer.created,
         "intent_matches": answer.intent_matches,
         "differs": ["intent" if name == "intent_json" else name for name in answer.differs],
+        "same_intent_as": optional(answer, "same_intent_as"),
     }
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_submission_is_idempotent_whatever_carries_it(connected: Clients, transport: str) -> None:
-    first = {"task_id": "po-1", "status": "queued", "created": True, "intent_matches": True, "differs": []}
+    first: dict[str, Any] = {
+        "task_id": "po-1",
+        "status": "queued",
+        "created": True,
+        "intent_matches": True,
+        "differs": [],
+    }
+    first["same_intent_as"] = None
     assert await submit(connected, transport, "po-1") == first
     for other in TRANSPORTS:
         assert await submit(connected, other, "po-1") == first | {"created": False}
@@ -131,7 +146,7 @@ async def test_a_task_looks_alike_on_every_transport_at_every_step(connected: Cl
     lease = await connected.rest("GET", "/api/orders/lease", worker_id="w1", wait=0)
     assert lease.keys() == {
         "task_id", "site", "account", "intent", "lease_expires_at", "lease_count", "known_state", "lease_token",
-        "labels", "other_site_order_ids", "other_site_order_ids_truncated",
+        "labels", "stop_before_submit", "other_site_order_ids", "other_site_order_ids_truncated",
     }  # fmt: skip
     assert (await alike())["placement"] == "possible"
     told = {

@@ -90,6 +90,7 @@ async def test_every_sweep_is_plugged_in(tmp_path: Path, time: ManualTime, monke
         "presence",
         "queries",
         "query_wake",
+        "release",
         "retention",
         "wake",
     ]

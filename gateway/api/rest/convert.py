@@ -49,6 +49,7 @@ def lease_json(lease: Lease) -> dict[str, Any]:
         "known_state": lease.known_state,
         "lease_token": lease.token,
         "labels": JsonText(lease.labels_json),
+        "stop_before_submit": lease.stop_before_submit,
         "other_site_order_ids": lease.others.site_order_ids,
         "other_site_order_ids_truncated": lease.others.incomplete,
     }

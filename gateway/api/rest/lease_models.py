@@ -128,5 +128,8 @@ class Lease(BaseModel):
     known_state: OrderState | None = Field(description="The latest reported state; null the first time.")
     lease_token: str = Field(description="Optional in later REST calls; shown nowhere else.")
     labels: Labels
+    stop_before_submit: bool = Field(
+        description="True: a dry run; order nothing. Only with RAKUTEN_REST_LEASES=all is one leased over REST."
+    )
     other_site_order_ids: OtherNumbers
     other_site_order_ids_truncated: OtherNumbersTruncated

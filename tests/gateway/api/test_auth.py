@@ -79,6 +79,7 @@ def test_every_method_of_the_contract_stands_in_the_table_and_nothing_else_does(
 def test_what_the_table_must_never_say() -> None:
     """Who reports, leases or clicks is a worker and nobody else; who decides is a person; who files is an upstream."""
     of_workers = {path for path, roles in ACCESS.items() if Role.WORKER in roles and "reflection" not in path}
+    of_workers.remove("/ordergateway.v1.OperationsService/GetInfo")  # which contract it is, and nothing more
     assert of_workers == {
         "/ordergateway.v1.OrderLeaseService/LeaseOrders",
         "/ordergateway.v1.OrderLeaseService/RenewLease",
@@ -89,16 +90,17 @@ def test_what_the_table_must_never_say() -> None:
         "/ordergateway.v1.QueryLeaseService/ReportQueryResult",
     }
     assert all(ACCESS[path] == {Role.WORKER} for path in of_workers)
+    assert ACCESS["/ordergateway.v1.OperationsService/GetInfo"] == EVERY_ROLE
     assert ACCESS["/ordergateway.v1.OrderService/SubmitOrder"] == {Role.UPSTREAM}
     of_upstreams = {path.rpartition("/")[2] for path, roles in ACCESS.items() if Role.UPSTREAM in roles}
     assert of_upstreams == {
-        "SubmitOrder", "GetOrder", "ListOrders", "WatchOrder", "CancelOrder",
+        "SubmitOrder", "SubmitOrders", "GetOrder", "ListOrders", "WatchOrder", "CancelOrder",
         "SubmitQuery", "GetQuery", "ListQueries", "WatchQuery",
-        "ListCatalogOrders", "Discover", "GetHealth", "ServerReflectionInfo",
+        "ListCatalogOrders", "Discover", "GetHealth", "GetInfo", "ServerReflectionInfo",
     }  # fmt: skip
     operations = [path for path in ACCESS if path.startswith("/ordergateway.v1.OperationsService/")]
-    shared = "/ordergateway.v1.OperationsService/GetHealth"
-    assert all(ACCESS[path] == {Role.OPERATOR} for path in operations if path != shared)
+    shared = {f"/ordergateway.v1.OperationsService/{method}" for method in ("GetHealth", "GetInfo")}
+    assert all(ACCESS[path] == {Role.OPERATOR} for path in operations if path not in shared)
 
 
 async def test_nobody_is_let_in_without_a_token(guarded: RunningGateway) -> None:

@@ -29,7 +29,14 @@ async def code_of(answer: httpx.Response) -> tuple[int, int]:
 
 async def test_the_same_task_id_twice_makes_one_task(rest: httpx.AsyncClient) -> None:
     first = await submit(rest)
-    assert first == {"task_id": "po-1", "status": "queued", "created": True, "intent_matches": True, "differs": []}
+    assert first == {
+        "task_id": "po-1",
+        "status": "queued",
+        "created": True,
+        "intent_matches": True,
+        "differs": [],
+        "same_intent_as": None,
+    }
     assert await submit(rest) == first | {"created": False}
     other = first | {"created": False, "intent_matches": False, "differs": ["intent"]}
     assert await submit(rest, quantity=2) == other

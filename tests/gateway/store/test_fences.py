@@ -30,6 +30,10 @@ FENCES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
                   {"status": "stale", "lease_count": 3, "may_have_clicked": 1, "order_known": 1, "order_stated": 1}),
     "task_mark_permitted": (ID | {"slot": "global", "lease_count": 2, ":lease_number": 2},
                             {"slot": None, "lease_count": 3}),
+    "task_request_cancel": (ID | {"slot": "global", "lease_count": 2, ":lease_number": 2, "cancel_requested_at": None},
+                            {"slot": None, "lease_count": 3, "cancel_requested_at": "t"}),
+    "task_keep_terms": (ID | {"slot": "global", "submit_permitted_at": None},
+                        {"slot": None, "submit_permitted_at": "t"}),
     "task_rebase_deadline": (ID | {"slot": "global"}, {"slot": None}),
     "task_rekey_slot": (ID | {"slot": "global"}, {"slot": None}),
     "task_mark_order_known": (ID | {"order_known": 0}, {"order_known": 1}),
@@ -119,8 +123,8 @@ def test_a_row_that_differs_in_one_column_is_left_alone(
     assert changed(bare, name, row | {column: value}, row) == 0
 
 
-BY_THEIR_AGE = {"queries_prune", "catalog_settled_drop"}
-"""Deletions of whatever is old or settled, which no key names."""
+BY_THEIR_AGE = {"queries_prune", "catalog_settled_drop", "tasks_release"}
+"""Of whatever is old, settled, or due, which no key names."""
 
 
 def test_every_change_with_more_than_a_key_to_go_by_is_here() -> None:
