@@ -123,14 +123,16 @@ async def test_a_backup_is_put_on_record_with_who_made_it(tmp_path: Path, time: 
     assert made.file_name in event["details_json"]
 
 
+ON_ANY_GATEWAY = "max without (instance) ({})"
+
 RULED_BY_OTHER_FIGURES = {
-    ProblemKind.WORKER_OFFLINE: "ordergateway_worker_silent_seconds",
-    ProblemKind.TASK_UNCLAIMED: "ordergateway_queue_oldest_seconds",
+    ProblemKind.WORKER_OFFLINE: ON_ANY_GATEWAY.format("ordergateway_worker_silent_seconds"),
+    ProblemKind.TASK_UNCLAIMED: ON_ANY_GATEWAY.format("ordergateway_queue_oldest_seconds"),
     ProblemKind.DECISION_WAITING: 'sum(max by (status) (ordergateway_tasks{status=~"stale|needs_human"}))',
 }
 
 
 @pytest.mark.parametrize("kind", ProblemKind)
 def test_every_kind_of_problem_has_a_rule(kind: ProblemKind) -> None:
-    figure = RULED_BY_OTHER_FIGURES.get(kind, f'ordergateway_problem{{kind="{kind.value}"}} == 1')
-    assert f"expr: {figure}" in RULES.read_text()
+    stands = ON_ANY_GATEWAY.format(f'ordergateway_problem{{kind="{kind.value}"}}') + " == 1"
+    assert f"expr: {RULED_BY_OTHER_FIGURES.get(kind, stands)}" in RULES.read_text()
