@@ -197,7 +197,7 @@ class Rig:
             "tasks": sum(not task.done() for task in self.loop.tasks.values()),
             "timers": sum(not timer._cancelled for timer in self.loop._scheduled),  # type: ignore[attr-defined]
             "generators": len(self.loop._asyncgens),  # type: ignore[attr-defined]
-            "calls": self.machine.handlers._running,
+            "calls": self.machine.handlers._running.calls,
             "untaken": self.machine.handlers._outgoing._bytes,
             "unread": [places._taken for places in self.machine.handlers._unread.values() if places._taken],
             "waiters": self.machine.gateway.admission.waiters,

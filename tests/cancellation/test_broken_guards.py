@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from gateway.api.auth.admission import Admission
-from gateway.api.grpc.handlers import GrpcHandlers
+from gateway.api.grpc.handlers import Running
 from gateway.api.grpc.incoming import Places
 from gateway.dispatch.dispatcher import Dispatcher
 from gateway.dispatch.notifier import Notifier
@@ -64,12 +64,10 @@ def _waiting_without_an_end(self: Any, _call: Any) -> Iterator[None]:
     self._waiters -= 1
 
 
-@contextmanager
-def _counting_without_an_end(self: Any) -> Iterator[None]:
-    self._running += 1
-    yield
-    self._running -= 1
-    self._call_ended.set()
+def _count_for_ever(self: Any, error: Any, *_: Any) -> None:
+    if error is None:
+        self.calls -= 1
+        self._one_ended.set()
 
 
 def _stay_where_it_is(self: Any, error: Any, *_: Any) -> None:
@@ -90,7 +88,7 @@ BROKEN: dict[str, tuple[str, str, Any, str, Any]] = {
     "an answer to whoever has gone": ("PauseDispatch", HELD, GroupWriter, "_answer", _answer_whoever_has_gone),
     "a subscription that stays": ("WatchOrder", HELD, Notifier, "_remove", lambda *_: None),
     "a place among the waiters that stays taken": ("WatchQuery", HELD, Admission, "waiting", _waiting_without_an_end),
-    "a call that is counted for ever": ("WatchOrder", HELD, GrpcHandlers, "_counted", _counting_without_an_end),
+    "a call that is counted for ever": ("WatchOrder", HELD, Running, "__exit__", _count_for_ever),
     "a place among the unread that stays taken": ("WatchOrder", HELD, Places, "__exit__", _stay_where_it_is),
 }  # fmt: skip
 """What is broken: the call that finds it out, what is found, and what takes the guard's place."""

@@ -64,7 +64,7 @@ def test_no_run_breaks_an_invariant(world: World, seeds: range, record_property:
     record_property("simulated", {"runs": len(seeds), "seconds": seconds, "counts": dict(counts)})
     assert late <= len(seeds) / 50
     assert not counts["duplicates"]
-    assert counts["orders placed"] > len(seeds), "hardly anything was ordered, so hardly anything was shown"
+    assert counts["orders placed"] >= len(seeds), "hardly anything was ordered, so hardly anything was shown"
     if world is World.ALONE:
         assert counts["worker crashes"] > len(seeds) / 2
         assert counts["gateway crashes"] > len(seeds) / 2

@@ -48,7 +48,7 @@ MAX_REFLECTIONS: Final = 4
 """How many requests of the reflection service may be on their way at once."""
 
 
-class _Running:
+class Running:
     """Counts the calls that run: each holds it as a context."""
 
     def __init__(self) -> None:
@@ -56,9 +56,11 @@ class _Running:
         self._one_ended = asyncio.Event()
 
     def __enter__(self) -> None:
+        """Count one more."""
         self.calls += 1
 
     def __exit__(self, *_error: object) -> None:
+        """Count it no more."""
         self.calls -= 1
         self._one_ended.set()
 
@@ -81,7 +83,7 @@ class GrpcHandlers:
         )
         self._intake = Intake()
         self._reflected = Intake(MAX_REFLECTIONS, MAX_REFLECTIONS)
-        self._running = _Running()
+        self._running = Running()
         self._streams = 0
 
     async def idle(self) -> None:
