@@ -92,13 +92,14 @@ class Server:
     def run(self, program: str, *arguments: str | Path, **environment: str) -> str:
         """Run one of PostgreSQL's programs as the account of the server; return what it wrote."""
         done = subprocess.run(
-            self._command(program, *arguments), stdin=subprocess.DEVNULL,
+            self.command(program, *arguments), stdin=subprocess.DEVNULL,
             check=False, capture_output=True, text=True, cwd=self.folder, env=os.environ | environment,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def _command(self, program: str, *arguments: str | Path) -> list[str | Path]:
+    def command(self, program: str, *arguments: str | Path) -> list[str | Path]:
+        """What runs a program as the account of the server."""
         return [*as_account(self._account), _program(program), *arguments]
 
     def start(self, **settings: str) -> None:
@@ -108,7 +109,7 @@ class Server:
         log = (self.folder / "log").open("ab")
         with log:
             self.process = subprocess.Popen(
-                self._command("postgres", "-D", self.folder / "data", "-k", self.folder, *options),
+                self.command("postgres", "-D", self.folder / "data", "-k", self.folder, *options),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
             )  # fmt: skip
         until = time.monotonic() + 60

@@ -15,7 +15,6 @@ import pytest
 from gateway.store.port import DatabaseUnusableError
 from tests.gateway.support import postgres
 from tests.gateway.support.in_process import running_gateway
-from tests.optional_parts import where_is
 
 pytestmark = pytest.mark.needs("postgresql", "pgbouncer")
 
@@ -43,11 +42,11 @@ def pool(mode: str, url: str) -> Iterator[str]:
         (folder / "users").write_text('"gateway" ""\n')
         (folder / "ini").write_text(CONFIGURATION.format(server=server.folder, folder=folder, mode=mode, port=PORT))
         server.own(folder)
-        program = where_is("pgbouncer")
-        assert program is not None
         with (folder / "log").open("wb") as log:
-            process = subprocess.Popen([program, folder / "ini"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                       cwd=folder, **server.account)  # fmt: skip
+            process = subprocess.Popen(
+                server.command("pgbouncer", folder / "ini"),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder,
+            )  # fmt: skip
         try:
             through = f"postgresql://gateway@/{postgres.name_of(url)}?host={folder}&port={PORT}"
             until_it_serves(process, through, folder / "log")
