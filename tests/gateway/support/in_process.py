@@ -29,6 +29,19 @@ def make_settings(folder: Path, **settings: Any) -> Settings:
     return Settings(_env_file=None, **(defaults | settings))
 
 
+FOR_EVER = f"""
+CREATE FUNCTION lead_for_ever() RETURNS trigger LANGUAGE plpgsql AS
+$$BEGIN NEW.term_ends_us = {2**62}; RETURN NEW; END$$
+"""
+ON_EACH_RENEWAL = """
+CREATE TRIGGER lead_for_ever BEFORE INSERT OR UPDATE ON sweep_leader FOR EACH ROW EXECUTE FUNCTION lead_for_ever()
+"""
+LEADS = """
+INSERT INTO sweep_leader (one, gateway_id, term_ends_us) SELECT 1, gateway_id, 0 FROM gateways
+ON CONFLICT (one) DO UPDATE SET term_ends_us = 0
+"""
+
+
 @dataclass
 class RunningGateway:
     """A gateway that serves. `api` is a client without a token, or with the first of `api_token`."""
@@ -52,14 +65,13 @@ class RunningGateway:
         return dump.dump(self.path)
 
     def lead_on(self) -> None:
-        """Let the gateway lead the sweeps from here on, however far the test moves the time in one go."""
+        """Let the gateway lead the sweeps from here on, however far the test moves the time in one go.
+
+        Its own renewals, every five seconds, would end the term as the time then is.
+        """
         if is_postgres():
-            dump.execute(
-                self.path,
-                "INSERT INTO sweep_leader (one, gateway_id, term_ends_us) SELECT 1, gateway_id, ? FROM gateways "
-                "ON CONFLICT (one) DO UPDATE SET term_ends_us = excluded.term_ends_us",
-                2**62,
-            )
+            for statement in (FOR_EVER, ON_EACH_RENEWAL, LEADS):
+                dump.execute(self.path, statement)
 
     def pause(self, site: str = "", why: str = "the card is being replaced") -> None:
         """Pause dispatch, from outside."""
