@@ -12,7 +12,8 @@ from tests.faults.chaos import ChaosTest, chaos_test
 LOSSES = {
     "submits": "DELETE FROM tasks WHERE task_id = 't-1'",
     "reports": "DELETE FROM reports WHERE rowid = 1",
-    "permits": "UPDATE leases SET permitted_at = NULL, permit_expires_us = NULL",
+    "permits": "UPDATE leases SET permitted_at = NULL, permit_expires_us = NULL, permit_payable_yen = NULL, "
+    "permit_terms_json = NULL",
     "order numbers": "DELETE FROM order_numbers WHERE task_id = 't-1'",
 }
 

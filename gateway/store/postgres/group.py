@@ -1,7 +1,7 @@
 """Runs one group of operations in the transaction that is open on a session. Knows no event loop."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gateway.domain.instant import Instant
@@ -18,7 +18,7 @@ def run_plainly(session: Session, group: list[Job], effects: Effects) -> bool:
     """Run the group without savepoints; False if an operation raised. Raises psycopg.Error if none can go on."""
     transaction = PostgresTransaction(session, effects.notified)
     try:
-        for job in group:
+        for job in _still_wanted(group):
             job.result = job.run(transaction, effects.now)
         transaction.check()
     except Exception as error:
@@ -30,8 +30,13 @@ def run_plainly(session: Session, group: list[Job], effects: Effects) -> bool:
 
 def run_apart(session: Session, group: list[Job], effects: Effects) -> None:
     """Run the group with a savepoint around each operation, so that one that raises does not disturb the rest."""
-    for job in group:
+    for job in _still_wanted(group):
         job.result, job.error = run_in_savepoint(session, job.run, effects)
+
+
+def _still_wanted(group: Iterable[Job]) -> Iterator[Job]:
+    """Yield one after the other, without those who have gone by then: a group may take its time, and run again."""
+    return (job for job in group if not job.future.cancelled())
 
 
 def run_hooks(session: Session, hooks: Iterable[PreCommitHook], effects: Effects) -> None:

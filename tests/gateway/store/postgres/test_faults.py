@@ -68,6 +68,26 @@ async def test_a_session_lost_while_nothing_happens_is_not_noticed_by_anybody(on
     assert reasons(url) == ["a", "b"]
 
 
+async def test_who_goes_while_the_group_is_at_work_gets_nothing_done(one: Gateway, url: str) -> None:
+    begun, gone = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def first(tx: Transaction, now: Instant) -> str:
+        loop.call_soon_threadsafe(begun.set)
+        assert gone.wait(60)
+        return write_down(tx, now, "a")
+
+    stays = asyncio.create_task(one.store.write(first))
+    goes = asyncio.create_task(one.store.write(write_down, "b"))
+    await asyncio.wait_for(begun.wait(), 60)
+    goes.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await goes
+    gone.set()
+    assert await stays == "a"
+    assert reasons(url) == ["a"]
+
+
 def lose_the_answer(gateway: Gateway, url: str, *, after_the_commit: bool) -> None:
     """Let the next COMMIT get no answer: it was made, or the session has ended before it came to the server."""
     commit = gateway.log.commit
