@@ -17,7 +17,7 @@ from typing import Final
 
 from ordergateway.v1 import orders_pb2
 
-from bench.load import CALLERS, INTENT, TOKEN, WARM_UP_SECONDS
+from bench.load import CALLERS, TOKEN, WARM_UP_SECONDS, intent_of
 
 LENGTH: Final = b"content-length: "
 
@@ -50,7 +50,7 @@ def post(path: str, content_type: str, body: bytes) -> bytes:
 def over_rest() -> tuple[bytes, Callable[[bytes], bool]]:
     """A submission, and what its answer must be."""
     task_id = uuid.uuid4().hex
-    body = f'{{"task_id": "{task_id}", "site": "sandbox", "intent": {INTENT}}}'.encode()
+    body = f'{{"task_id": "{task_id}", "site": "sandbox", "intent": {intent_of(task_id)}}}'.encode()
 
     def is_right(told: bytes) -> bool:
         data = json.loads(told)["data"]
@@ -61,7 +61,8 @@ def over_rest() -> tuple[bytes, Callable[[bytes], bool]]:
 
 def over_connect() -> tuple[bytes, Callable[[bytes], bool]]:
     """A submission, and what its answer must be."""
-    order = orders_pb2.SubmitOrderRequest(task_id=uuid.uuid4().hex, site="sandbox", intent_json=INTENT)
+    task_id = uuid.uuid4().hex
+    order = orders_pb2.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=intent_of(task_id))
 
     def is_right(told: bytes) -> bool:
         done = orders_pb2.SubmitOrderResponse.FromString(told)

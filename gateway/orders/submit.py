@@ -51,12 +51,6 @@ def submit_all(
 
 def _filed(submission: Submission, filed: tasks.Filed) -> Submitted:
     """Tell what a submission comes to that made its task."""
-    if filed.same_intent_as is not None:
-        _log.warning(
-            "a task wants what %s wants; it is filed all the same",
-            filed.same_intent_as,
-            extra={"task_id": submission.task_id},
-        )
     return Submitted(
         submission.task_id,
         TaskStatus.QUEUED,

@@ -104,9 +104,8 @@ def file(
     details: dict[str, Any] = {name: value for name, value in told.items() if value}
     if submission.labels_json != NO_LABELS:
         details["labels"] = JsonText(submission.labels_json)
-    history.append(
-        tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, _FIRST), details_json=dump_document(details)
-    )
+    written = dump_document(details) if details else "{}"
+    history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, _FIRST), details_json=written)
     notify_queue(tx, Target(submission.site, submission.account))
     if tasks.held_until(now, submission.not_before) is not None:
         tx.notify(HELD)
