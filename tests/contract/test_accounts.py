@@ -15,24 +15,13 @@ async def connected(gateway: RunningGateway) -> Any:
         yield made
 
 
-async def submit(connected: Clients, transport: str, task_id: str, **fields: str) -> list[str]:
-    """File a task and return in what it differs from the one that existed."""
-    if transport == "rest":
-        body = {"task_id": task_id, "site": "sandbox", "intent": {}, **fields}
-        return list((await connected.rest("POST", "/api/orders", body))["differs"])
-    answer = await getattr(connected, transport)(
-        "OrderService/SubmitOrder", task_id=task_id, site="sandbox", intent_json="{}", **fields
-    )
-    return list(answer.differs)
-
-
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_task_has_its_account_for_ever(connected: Clients, transport: str) -> None:
-    assert await submit(connected, transport, "po-1", account="buyer-1") == []
+    assert await connected.file(transport, "po-1", account="buyer-1") == []
     for other in TRANSPORTS:
-        assert await submit(connected, other, "po-1", account="buyer-1") == []
-        assert await submit(connected, other, "po-1", account="buyer-2") == ["account"]
-        assert await submit(connected, other, "po-1") == ["account"]
+        assert await connected.file(other, "po-1", account="buyer-1") == []
+        assert await connected.file(other, "po-1", account="buyer-2") == ["account"]
+        assert await connected.file(other, "po-1") == ["account"]
     assert (await connected.rest("GET", "/api/orders/po-1"))["account"] == "buyer-1"
     assert (await connected.grpc("OrderService/GetOrder", task_id="po-1")).task.account == "buyer-1"
     assert (await connected.connect("OrderService/GetOrder", task_id="po-1")).task.account == "buyer-1"
@@ -41,7 +30,7 @@ async def test_a_task_has_its_account_for_ever(connected: Clients, transport: st
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_lists_are_narrowed_to_an_account(connected: Clients, transport: str) -> None:
     for number, account in enumerate(("", "a", "b", "a")):
-        await submit(connected, "grpc", f"po-{number}", account=account)
+        await connected.file("grpc", f"po-{number}", account=account)
 
     async def listed(**filters: str) -> list[str]:
         if transport == "rest":
@@ -74,7 +63,7 @@ async def test_a_worker_gets_the_orders_of_its_own_accounts_alone(connected: Cli
         )  # fmt: skip
         return (event.lease.task_id, event.lease.account) if event.HasField("lease") else None
 
-    await submit(connected, "grpc", "of-a", account="a")
+    await connected.file("grpc", "of-a", account="a")
     assert await leased("old", None) is None
     assert await leased("b", "b") is None
     assert await leased("a", "a") == ("of-a", "a")
@@ -86,7 +75,7 @@ async def test_a_malformed_account_is_refused_and_nothing_is_stored(
     connected: Clients, transport: str, account: str
 ) -> None:
     with pytest.raises(Exception, match="account"):
-        await submit(connected, transport, "po-1", account=account)
+        await connected.file(transport, "po-1", account=account)
     assert (await connected.rest("GET", "/api/orders"))["items"] == []
 
 

@@ -18,22 +18,11 @@ async def connected(gateway: RunningGateway) -> Any:
         yield made
 
 
-async def submit(connected: Clients, transport: str, task_id: str = "po-1", **fields: Any) -> list[str]:
-    """File a task and return in what it differs from the one that existed."""
-    if transport == "rest":
-        body = {"task_id": task_id, "site": "sandbox", "intent": {}, **fields}
-        return list((await connected.rest("POST", "/api/orders", body))["differs"])
-    answer = await getattr(connected, transport)(
-        "OrderService/SubmitOrder", task_id=task_id, site="sandbox", intent_json="{}", **fields
-    )
-    return list(answer.differs)
-
-
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_labels_are_shown_wherever_the_task_is(
     gateway: RunningGateway, connected: Clients, transport: str
 ) -> None:
-    await submit(connected, transport, labels=LABELS, callback_url="http://127.0.0.1:9/c")
+    await connected.file(transport, labels=LABELS, callback_url="http://127.0.0.1:9/c")
     for over in ("grpc", "connect"):
         assert (await getattr(connected, over)("OrderService/GetOrder", task_id="po-1")).task.labels == LABELS
         assert (await getattr(connected, over)("OrderService/ListOrders")).tasks[0].labels == LABELS
@@ -56,21 +45,21 @@ async def test_labels_are_shown_wherever_the_task_is(
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_labels_stand_for_ever_and_other_ones_are_told(connected: Clients, transport: str) -> None:
-    assert await submit(connected, transport, labels={"a": "1", "b": "2"}) == []
+    assert await connected.file(transport, labels={"a": "1", "b": "2"}) == []
     for other in TRANSPORTS:
-        assert await submit(connected, other, labels={"b": "2", "a": "1"}) == []
-        assert await submit(connected, other, labels={"a": "1"}) == ["labels"]
-        assert await submit(connected, other) == ["labels"]
+        assert await connected.file(other, labels={"b": "2", "a": "1"}) == []
+        assert await connected.file(other, labels={"a": "1"}) == ["labels"]
+        assert await connected.file(other) == ["labels"]
     assert (await connected.rest("GET", "/api/orders/po-1"))["labels"] == {"a": "1", "b": "2"}
 
 
 async def test_sixteen_labels_are_taken_and_one_more_is_not(gateway: RunningGateway, connected: Clients) -> None:
     sixteen = {f"k{number}": "v" for number in range(16)}
-    assert await submit(connected, "rest", labels=sixteen) == []
+    assert await connected.file("rest", labels=sixteen) == []
     for transport in TRANSPORTS:
         with pytest.raises(RefusedError, match="labels: must be at most 16 labels"):
-            await submit(connected, transport, "po-2", labels=sixteen | {"one": "more"})
+            await connected.file(transport, "po-2", labels=sixteen | {"one": "more"})
     with pytest.raises(RefusedError, match=r"labels\.a: Input should be a valid string"):
-        await submit(connected, "rest", "po-2", labels={"a": 1})
+        await connected.file("rest", "po-2", labels={"a": 1})
     assert len(gateway.rows("SELECT 1 FROM task_labels")) == 16
     assert len(gateway.rows("SELECT 1 FROM tasks")) == 1

@@ -61,6 +61,16 @@ class Clients:
     def headers(self) -> dict[str, str]:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
+    async def file(self, transport: str, task_id: str = "po-1", **fields: Any) -> list[str]:
+        """File a task and return in what it differs from the one that existed."""
+        if transport == "rest":
+            body = {"task_id": task_id, "site": "sandbox", "intent": {}, **fields}
+            return list((await self.rest("POST", "/api/orders", body))["differs"])
+        answer = await getattr(self, transport)(
+            "OrderService/SubmitOrder", task_id=task_id, site="sandbox", intent_json="{}", **fields
+        )
+        return list(answer.differs)
+
     async def grpc(self, rpc: str, **fields: Any) -> Any:
         """Call Service/Method with these fields; a stream's first answer that is no heartbeat counts."""
         service, _, method = rpc.partition("/")
