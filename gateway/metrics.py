@@ -23,7 +23,7 @@ from gateway.domain.health import GatewaysSeen, Health, ProblemKind
 from gateway.domain.instant import MICROSECONDS, Instant
 from gateway.domain.models import AlertKind
 from gateway.domain.states import TaskStatus
-from gateway.store import counts, history, lanes, pauses, tasks
+from gateway.store import counts, history, lanes, pauses
 from gateway.store import workers as worker_rows
 from gateway.store.port import ReadTransaction, Store
 
@@ -218,18 +218,15 @@ class Metrics:
     def _collect(self, tx: ReadTransaction, now: Instant) -> _Snapshot:
         after = self._seen_event
         last = min(_last_event(tx, now), after + MAX_EVENTS_A_COLLECTION)
-        oldest = tasks.oldest_in_queue(tx, 1)
-        waiting_us = now.elapsed_us - oldest[0].queued_us if oldest else 0
+        heads = lanes.longest_waiting(tx, MAX_TARGETS)
+        waiting_us = now.elapsed_us - heads[0].queued_us if heads else 0
         return _Snapshot(
             tasks=counts.tasks_by_status(tx),
             queries=counts.queries_by_status(tx),
             callbacks=counts.callbacks_by_status(tx),
             alerts=counts.standing_alerts_by_kind(tx),
             queue_age=waiting_us / MICROSECONDS,
-            target_ages={
-                target: (now.elapsed_us - queued_us) / MICROSECONDS
-                for target, queued_us in lanes.longest_waiting(tx, MAX_TARGETS)
-            },
+            target_ages={head.target: (now.elapsed_us - head.queued_us) / MICROSECONDS for head in heads},
             targets=lanes.counts(tx),
             workers={
                 worker.worker_id: max(0, now.elapsed_us - worker.last_seen_us) / MICROSECONDS

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from gateway.api.offload import LARGE_BYTES, checked, off_the_loop
 from gateway.domain.models import Actor, Policy, Submission, Submitted
 from gateway.domain.refusals import Refusal, RefusedError
-from gateway.orders.submit import find_submitted, intent_key, submit, submit_all, submitted_again
+from gateway.orders.submit import find_submitted, submit, submit_all, submitted_again
 from gateway.store.port import Store
 
 Outcome = Submitted | Refusal
@@ -20,7 +19,6 @@ _A_TURN: Final = 16
 
 async def file_order(store: Store, policy: Policy, wanted: Submission, actor: Actor) -> Submitted:
     """File an order. An intent that is large is compared with the one that the task has in a thread of its own."""
-    wanted = await checked(len(wanted.intent_json), lambda: _keyed(policy, wanted))
     done = await store.write(submit, policy, wanted, actor, compare_up_to=LARGE_BYTES)
     return done if isinstance(done, Submitted) else await off_the_loop(lambda: submitted_again(done, wanted))
 
@@ -34,9 +32,7 @@ async def file_orders(
     return [each if isinstance(each, Refusal) else next(filed) or await _again(store, each) for each in wanted]
 
 
-async def checked_each(
-    policy: Policy, sizes: Sequence[int], check: Callable[[int], Submission]
-) -> list[Submission | Refusal]:
+async def checked_each(sizes: Sequence[int], check: Callable[[int], Submission]) -> list[Submission | Refusal]:
     """Check the orders of a batch one by one; `sizes` are the characters of each, `check` takes its place.
 
     The event loop gets its turns in between, and so do others whose texts are large.
@@ -44,7 +40,7 @@ async def checked_each(
     outcomes: list[Submission | Refusal] = []
     since = 0
     for index, size in enumerate(sizes):
-        outcomes.append(await checked(size, lambda index=index: _outcome(policy, check, index)))  # type: ignore[misc]
+        outcomes.append(await checked(size, lambda index=index: _outcome(check, index)))  # type: ignore[misc]
         since += size
         if since > LARGE_BYTES or index % _A_TURN == 0:
             since = 0
@@ -52,16 +48,11 @@ async def checked_each(
     return outcomes
 
 
-def _outcome(policy: Policy, check: Callable[[int], Submission], index: int) -> Submission | Refusal:
+def _outcome(check: Callable[[int], Submission], index: int) -> Submission | Refusal:
     try:
-        return _keyed(policy, check(index))
+        return check(index)
     except RefusedError as error:
         return error.refusal
-
-
-def _keyed(policy: Policy, wanted: Submission) -> Submission:
-    """Add what the same wish of another task is found by, where anybody asks for it."""
-    return replace(wanted, intent_key=intent_key(wanted)) if policy.same_intent_within else wanted
 
 
 async def _again(store: Store, wanted: Submission) -> Submitted:

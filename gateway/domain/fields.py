@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address
-from typing import Final
+from typing import Any, Final
 
 from common.order_numbers import MAX_ORDER_NUMBER, order_number
 from common.target import ONLY_ACCOUNT
@@ -143,13 +143,18 @@ def part_of_key(field: str, value: str) -> str:
 
 def json_object(field: str, value: str, *, max_bytes: int) -> str:
     """Check a JSON text and return it as it came."""
+    parsed_object(field, value, max_bytes=max_bytes)
+    return value
+
+
+def parsed_object(field: str, value: str, *, max_bytes: int) -> dict[str, Any]:
+    """Check a JSON text and return the object in it."""
     if not value:
         raise invalid(field, "is required: one JSON object as text")
     try:
-        parse_object(value, max_bytes=max_bytes)
+        return parse_object(value, max_bytes=max_bytes)
     except JsonTextError as error:
         raise invalid(field, str(error)) from None
-    return value
 
 
 def json_size(field: str, value: str, *, max_bytes: int) -> str:

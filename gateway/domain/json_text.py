@@ -253,7 +253,7 @@ def _float(text: str) -> float:
 
 
 def _integer(text: str) -> int:
-    if len(text.lstrip("-")) > _MAX_INTEGER_DIGITS or math.isinf(float(text)):
+    if len(text) >= _MAX_INTEGER_DIGITS and (len(text.lstrip("-")) > _MAX_INTEGER_DIGITS or math.isinf(float(text))):
         raise JsonTextError(f"holds a number beyond the range of a double: {text[:40]}")
     return int(text)
 

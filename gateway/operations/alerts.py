@@ -36,7 +36,7 @@ _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
 def watch_queue(tx: Transaction, now: Instant, policy: Policy) -> int:
     """Raise an alert for each task that has waited too long, clear those of tasks that do not; return the changes.
 
-    Of a long queue only the oldest tasks alert, or one stuck worker would raise thousands of alerts.
+    Of a target only the task that is next alerts, or one stuck worker would raise thousands of alerts.
     """
     late = {task.task_id: task for task in waiting_too_long(tx, now, policy)}
     standing = alerts.standing_subjects(tx, AlertKind.TASK_UNCLAIMED)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from gateway.domain.instant import Instant, parse_utc, utc_text
-from gateway.orders.submit import intent_digest
+from gateway.domain.intents import intent_digest
 from gateway.store import payloads
 from gateway.store.port import ReadTransaction, Transaction
 

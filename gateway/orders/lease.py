@@ -21,7 +21,7 @@ from gateway.orders.presence import arrive
 from gateway.orders.settle import may_have_clicked
 from gateway.orders.submit import not_found
 from gateway.orders.transition import transition
-from gateway.store import leases, pauses, tasks
+from gateway.store import lanes, leases, pauses, tasks
 from gateway.store.port import ReadTransaction, Transaction
 
 NO_COMMAND: Final = Command()
@@ -55,8 +55,9 @@ def take_next(tx: Transaction, now: Instant, policy: Policy, request: LeaseReque
     only_plain = is_permit_passed_over(policy, request)
     if only_plain and policy.permit_max_yen is not None:
         return None
-    heads = (tasks.oldest_queued(tx, target, plain=only_plain) for target in slots.free(tx, policy, served))
-    oldest = min((head for head in heads if head is not None), default=None)
+    head = tasks.oldest_plain if only_plain else lanes.head
+    heads = (head(tx, target) for target in slots.free(tx, policy, served))
+    oldest = min((row for row in heads if row is not None), default=None)
     if oldest is None:
         return None
     task = tasks.at(tx, oldest)

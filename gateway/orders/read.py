@@ -11,7 +11,7 @@ from gateway.domain.models import Policy, TaskDetail
 from gateway.domain.refusals import Refusal
 from gateway.domain.terms import TermsItem
 from gateway.orders.submit import not_found
-from gateway.store import counts, pauses, tasks, workers
+from gateway.store import counts, lanes, pauses, tasks, workers
 from gateway.store.port import ReadTransaction
 from gateway.store.reports import with_reports
 
@@ -71,9 +71,9 @@ def workers_seen(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[Wor
 
 
 def waiting_too_long(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[QueuedTask, ...]:
-    """Return which of the oldest tasks in the queue have been there for too long, by the service clock."""
+    """Return the tasks that are handed out next, one a target, and have waited for too long, by the service clock."""
     limit_us = microseconds(policy.task_unclaimed_after)
-    late = [task for task in tasks.oldest_in_queue(tx, MAX_WAITING_SHOWN) if now.elapsed_us - task.queued_us > limit_us]
+    late = [task for task in lanes.longest_waiting(tx, MAX_WAITING_SHOWN) if now.elapsed_us - task.queued_us > limit_us]
     if not late:
         return ()
     served = served_targets(workers_seen(tx, now, policy))

@@ -9,7 +9,7 @@ from gateway.domain.instant import Instant
 from gateway.domain.models import LeaseScope, Policy
 from gateway.orders import slots
 from gateway.orders.due import bring_up_to_date
-from gateway.store import lanes, pauses, tasks
+from gateway.store import lanes, pauses
 from gateway.store.port import ReadTransaction, Transaction
 
 FEW_TARGETS: Final = 64
@@ -35,7 +35,7 @@ def ready_targets(tx: Transaction, now: Instant, policy: Policy, wanted: Collect
 
 
 def _one_by_one(tx: ReadTransaction, policy: Policy, wanted: Collection[Target]) -> list[Target]:
-    heads = ((tasks.oldest_queued(tx, target), target) for target in slots.free(tx, policy, wanted))
+    heads = ((lanes.head(tx, target), target) for target in slots.free(tx, policy, wanted))
     return [target for _, target in sorted((head, target) for head, target in heads if head is not None)]
 
 

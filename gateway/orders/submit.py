@@ -1,11 +1,11 @@
 """Filing a task (docs/specification.md#submission)."""
 
-import hashlib
 import logging
 from collections.abc import Sequence
 
 from gateway.domain.instant import Instant
-from gateway.domain.json_text import canonical, canonical_text, parse_again, same_object
+from gateway.domain.intents import intent_digest
+from gateway.domain.json_text import same_object
 from gateway.domain.models import Actor, Policy, Submission, Submitted, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import TaskStatus
@@ -88,26 +88,6 @@ def submitted_again(existing: Task, submission: Submission) -> Submitted:
 def not_found(task_id: str) -> Refusal:
     """Make the refusal of an unknown task."""
     return Refusal(Reason.TASK_NOT_FOUND, f"there is no task {task_id}")
-
-
-_SMALL = 16_384
-"""Characters of an intent that is written anew in a few milliseconds."""
-
-
-def intent_digest(intent_json: str) -> str:
-    """Return what stands for an intent once its text is dropped: equal for equal JSON values, key order aside."""
-    if len(intent_json) <= _SMALL:
-        return hashlib.sha256(canonical_text(parse_again(intent_json)).encode("ascii")).hexdigest()
-    digest = hashlib.sha256()
-    for part in canonical(parse_again(intent_json)):
-        digest.update(part.encode("ascii"))
-    return digest.hexdigest()
-
-
-def intent_key(submission: Submission) -> str:
-    """Return what is equal for two submissions that want the same: of one site, one account, and an equal intent."""
-    wish = f"{submission.site}\n{submission.account}\n{intent_digest(submission.intent_json)}"
-    return hashlib.sha256(wish.encode("ascii")).hexdigest()
 
 
 def _differs(existing: Task, again: Submission) -> tuple[str, ...]:

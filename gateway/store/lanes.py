@@ -1,6 +1,7 @@
 """A lane a target: its oldest queued task and the one in execution, which the database itself keeps up to date."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from common.target import Target
@@ -9,18 +10,33 @@ from gateway.store.port import ReadTransaction, Transaction
 _PAGE: Final = 500
 
 
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """A queued task without its intent. `queued_us`: since when, by the service clock; 0 where nobody wrote it down."""
+
+    task_id: str
+    target: Target
+    created_at: str
+    queued_us: int
+
+
 def add(tx: Transaction, target: Target) -> None:
     """Know a target for which nothing was filed yet."""
     tx.change_any("lane_add", site=target.site, account=target.account)
 
 
-def longest_waiting(tx: ReadTransaction, count: int) -> list[tuple[Target, int]]:
-    """Return up to `count` targets whose oldest queued tasks came first, and since when each waits.
+def head(tx: ReadTransaction, target: Target) -> int | None:
+    """Return the row of the target's task that was filed first of those that may be handed out."""
+    row = tx.one("lane_head", site=target.site, account=target.account)
+    return None if row is None else int(row["head_row"])
 
-    By the service clock; 0 where nobody wrote that down.
-    """
-    rows = tx.all("lanes_longest_waiting", count=count)
-    return [(Target(row["site"], row["account"]), row["queued_us"] or 0) for row in rows]
+
+def longest_waiting(tx: ReadTransaction, count: int) -> list[QueueEntry]:
+    """Return of up to `count` targets the task that is handed out next, the one filed first at first."""
+    return [
+        QueueEntry(row["task_id"], Target(row["site"], row["account"]), row["created_at"], row["queued_us"] or 0)
+        for row in tx.all("lanes_longest_waiting", count=count)
+    ]
 
 
 def counts(tx: ReadTransaction) -> dict[str, int]:

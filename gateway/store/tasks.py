@@ -12,16 +12,6 @@ from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class QueueEntry:
-    """A queued task without its intent. `queued_us`: since when, by the service clock; 0 where nobody wrote it down."""
-
-    task_id: str
-    target: Target
-    created_at: str
-    queued_us: int
-
-
-@dataclass(frozen=True, slots=True)
 class Filed:
     """A task that was filed just now, and which other one wants the same; None: none."""
 
@@ -159,12 +149,9 @@ def rebase_deadline(tx: Transaction, task: Task, deadline_us: int) -> None:
     tx.change_one("task_rebase_deadline", task_id=task.task_id, deadline_us=deadline_us)
 
 
-def oldest_queued(tx: ReadTransaction, target: Target, *, plain: bool = False) -> int | None:
-    """Return the row of the target's task that was filed first of those in the queue; `plain`: of the plain ones."""
-    if plain:
-        row = tx.one("task_oldest_queued_plain", site=target.site, account=target.account)
-    else:
-        row = tx.one("task_oldest_queued", site=target.site, account=target.account)
+def oldest_plain(tx: ReadTransaction, target: Target) -> int | None:
+    """Return the row of the target's task that was filed first of those that may be handed out without a condition."""
+    row = tx.one("task_oldest_queued_plain", site=target.site, account=target.account)
     return None if row is None else int(row["row"])
 
 
@@ -232,14 +219,6 @@ def lapsed(tx: ReadTransaction, now: Instant) -> list[Task]:
 def open_at_restore(tx: ReadTransaction) -> list[Task]:
     """Return the tasks that may still be, or have been since the backup, in a worker's hand."""
     return [task_of(row) for row in tx.all("tasks_open")]
-
-
-def oldest_in_queue(tx: ReadTransaction, count: int) -> list[QueueEntry]:
-    """Return up to `count` queued tasks, the one filed first at first."""
-    return [
-        QueueEntry(row["task_id"], Target(row["site"], row["account"]), row["created_at"], row["queued_us"] or 0)
-        for row in tx.all("tasks_queued_oldest", count=count)
-    ]
 
 
 def waiting_for_a_person(tx: ReadTransaction, after: tuple[int, int], count: int) -> list[WaitingTask]:

@@ -12,6 +12,7 @@ from gateway.api.codec.terms import terms_message
 from gateway.api.codec.times import datetime_of, timestamp
 from gateway.domain import fields
 from gateway.domain.instant import utc_text
+from gateway.domain.intents import intent_key
 from gateway.domain.labels import NO_LABELS, labels_of
 from gateway.domain.models import Policy, Report, Submission, Submitted, TaskDetail
 from gateway.domain.refusals import Refusal, invalid
@@ -62,20 +63,26 @@ def submission(
         _moment("not_before", request.not_before) if request.HasField("not_before") else None,
         _moment("not_after", request.not_after) if request.HasField("not_after") else None,
     )
+    task_id = fields.new_key("task_id", request.task_id) if request.task_id else new_task_id()
+    site = fields.site("site", request.site, policy.sites)
+    text = request.intent_json
+    intent = fields.parsed_object("intent_json", text, max_bytes=policy.max_intent_bytes)
+    account = fields.account("account", request.account)
     return Submission(
-        task_id=fields.new_key("task_id", request.task_id) if request.task_id else new_task_id(),
-        site=fields.site("site", request.site, policy.sites),
-        intent_json=fields.json_object("intent_json", request.intent_json, max_bytes=policy.max_intent_bytes),
+        task_id=task_id,
+        site=site,
+        intent_json=text,
         callback_url=fields.callback_url(
             "callback_url", request.callback_url if request.HasField("callback_url") else None
         ),
         traceparent=traceparent,
-        account=fields.account("account", request.account),
+        account=account,
         labels_json=fields.labels("labels", request.labels) if request.labels else NO_LABELS,
         max_total_yen=fields.cap("max_total_yen", request.max_total_yen if request.HasField("max_total_yen") else None),
         not_before=not_before,
         not_after=not_after,
         stop_before_submit=request.stop_before_submit,
+        intent_key=intent_key(site, account, intent, len(text)) if policy.same_intent_within else None,
     )
 
 

@@ -55,7 +55,7 @@ def batch_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
             return submission(_submit(members), members["intent"].text, policy, new_task_id, call.traceparent)
 
         sizes = [len(each["intent"].text) if each and "intent" in each else 0 for each in elements]
-        done = await file_orders(store, policy, await checked_each(policy, sizes, check), Actor(call.identity.name))
+        done = await file_orders(store, policy, await checked_each(sizes, check), Actor(call.identity.name))
         results = [convert.batch_result_json(index, outcome) for index, outcome in enumerate(done)]
         return await off_the_loop(lambda: success({"results": results}))
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gateway.api.answers import accepted
 from gateway.api.codec.search import make_search_token, search_position
+from gateway.api.offload import checked
 from gateway.api.rest import convert, models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
@@ -16,6 +17,7 @@ from gateway.api.rest.search_parameters import SearchParameters, Statuses
 from gateway.api.rest.slices import answer_page, answer_search
 from gateway.api.submission import file_order
 from gateway.domain import fields
+from gateway.domain.intents import intent_key
 from gateway.domain.models import Actor, Policy, Submission
 from gateway.domain.refusals import invalid
 from gateway.orders.read import get_task
@@ -33,18 +35,21 @@ def submission(
     not_before, not_after = fields.times(
         fields.utc_time("not_before", body.not_before), fields.utc_time("not_after", body.not_after)
     )
+    site = fields.site("site", body.site, policy.sites)
+    account = fields.account("account", body.account or "")
     return Submission(
         task_id=new_task_id() if body.task_id is None else fields.new_key("task_id", body.task_id),
-        site=fields.site("site", body.site, policy.sites),
+        site=site,
         intent_json=fields.json_size("intent", intent, max_bytes=policy.max_intent_bytes),
         callback_url=fields.callback_url("callback_url", body.callback_url),
         traceparent=traceparent,
-        account=fields.account("account", body.account or ""),
+        account=account,
         labels_json=fields.labels("labels", body.labels or {}),
         max_total_yen=fields.cap("max_total_yen", body.max_total_yen),
         not_before=not_before,
         not_after=not_after,
         stop_before_submit=body.stop_before_submit,
+        intent_key=intent_key(site, account, body.intent, len(intent)) if policy.same_intent_within else None,
     )
 
 
@@ -64,7 +69,8 @@ def order_routes(store: Store, policy: Policy, new_task_id: Callable[[], str]) -
         When it answers, the task is on disk. After a lost answer send the same request again, if it had a task_id.
         """
         call = call_of(request)
-        wanted = submission(body, text_of(request, "intent"), policy, new_task_id, call.traceparent)
+        intent = text_of(request, "intent")
+        wanted = await checked(len(intent), lambda: submission(body, intent, policy, new_task_id, call.traceparent))
         done = await file_order(store, policy, wanted, Actor(call.identity.name))
         return success(convert.submitted_json(done))
 

@@ -47,7 +47,6 @@ class OrderService:
     ) -> orders_pb2.SubmitOrdersResponse:
         """File many intents by one commit."""
         wanted = await checked_each(
-            self._policy,
             [len(order.intent_json) for order in codec.batch(request)],
             lambda index: codec.submission(request.orders[index], self._policy, self._new_task_id, call.traceparent),
         )

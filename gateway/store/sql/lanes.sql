@@ -1,6 +1,9 @@
 -- name: lane_add
 INSERT INTO lanes (site, account) VALUES (:site, :account) ON CONFLICT (site, account) DO NOTHING;
 
+-- name: lane_head
+SELECT head_row FROM lanes WHERE site = :site AND account = :account AND head_row IS NOT NULL;
+
 -- name: lanes_ready
 SELECT head_row, account FROM lanes
 WHERE site = :site AND head_row IS NOT NULL AND active_row IS NULL AND head_row > :after
@@ -13,8 +16,10 @@ SELECT queued FROM query_lanes WHERE site = :site AND account = :account;
 SELECT site, account FROM query_lanes WHERE queued > 0;
 
 -- name: lanes_longest_waiting
-SELECT lanes.site, lanes.account, tasks.queued_us FROM lanes JOIN tasks ON tasks.row = lanes.head_row
-WHERE lanes.head_row IS NOT NULL ORDER BY lanes.head_row LIMIT :count;
+SELECT tasks.task_id, tasks.site, tasks.account, tasks.created_at, tasks.queued_us
+FROM (SELECT head_row FROM lanes WHERE head_row IS NOT NULL ORDER BY head_row LIMIT :count) AS heads
+JOIN tasks ON tasks.row = heads.head_row
+ORDER BY heads.head_row;
 
 -- name: lanes_count
 SELECT count(*) AS known, count(head_row) AS queued, count(active_row) AS active FROM lanes;

@@ -17,14 +17,10 @@ RETURNING same_intent_as;
 -- name: task_get
 SELECT * FROM tasks WHERE task_id = :task_id;
 
--- name: task_oldest_queued
-SELECT row FROM tasks
-WHERE status = 'queued' AND held_until IS NULL AND site = :site AND account = :account ORDER BY row LIMIT 1;
-
 -- name: task_oldest_queued_plain
 SELECT row FROM tasks
-WHERE status = 'queued' AND held_until IS NULL AND max_total_yen IS NULL AND not_after IS NULL
-    AND stop_before_submit = 0 AND site = :site AND account = :account
+WHERE status = 'queued' AND held_until IS NULL AND site = :site AND account = :account
+    AND CASE WHEN max_total_yen IS NULL AND not_after IS NULL AND stop_before_submit = 0 THEN 0 ELSE 1 END = 0
 ORDER BY row LIMIT 1;
 
 -- name: tasks_due
@@ -170,10 +166,6 @@ WHERE status = :status AND account = :account AND account <> '' AND (CAST(:site 
 
 -- name: tasks_queued_count
 SELECT count(*) AS count FROM tasks WHERE status = 'queued';
-
--- name: tasks_queued_oldest
-SELECT task_id, site, account, created_at, queued_us FROM tasks
-WHERE status = 'queued' AND held_until IS NULL ORDER BY row LIMIT :count;
 
 -- name: tasks_open
 -- Those that may still be, or have been since, in a worker's hand; one that needs a person could have been requeued.

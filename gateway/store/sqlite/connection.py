@@ -45,6 +45,14 @@ def _prepare(connection: sqlite3.Connection, *, allow_moved: bool) -> None:
     connection.execute("PRAGMA busy_timeout = 0")
 
 
+def undo_in_memory(connection: sqlite3.Connection) -> None:
+    """Keep in memory what a statement would need to be taken back, some pages, and write it to no temporary file.
+
+    For a database that is ready: a migration that makes an index sorts more than memory should hold.
+    """
+    connection.execute("PRAGMA temp_store = MEMORY")
+
+
 def open_reader(path: Path) -> sqlite3.Connection:
     """Open a connection that only reads."""
     connection = _open(f"file:{quoted(path)}?mode=ro")

@@ -61,6 +61,7 @@ def open_database(path: Path) -> Database:
                         path.absolute(),
                     )
                 check_pages(writing, path)
+                connections.undo_in_memory(writing)
             except BaseException:
                 writing.close()
                 raise

@@ -304,7 +304,9 @@ class GetHealthResponse(_message.Message):
 
     @_builtins.property
     def stale_queued_tasks(self) -> _containers.RepeatedCompositeFieldContainer[Global___QueuedTask]:
-        """Tasks queued for longer than RAKUTEN_TASK_UNCLAIMED_ALERT_SECONDS, the oldest first, at most 100."""
+        """Of each target the task that is handed out next, if it has been queued for longer than
+        RAKUTEN_TASK_UNCLAIMED_ALERT_SECONDS; the oldest first, at most 100.
+        """
 
     @_builtins.property
     def pauses(self) -> _containers.RepeatedCompositeFieldContainer[Global___Pause]:

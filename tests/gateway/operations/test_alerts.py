@@ -142,11 +142,20 @@ def test_a_requeued_task_waits_anew(book: Book, watch: Watch, person: Person) ->
     assert len(person.alerts(UNCLAIMED)) == 1
 
 
-def test_a_long_queue_alerts_for_its_oldest_tasks_only(book: Book, watch: Watch, person: Person) -> None:
-    for number in range(150):
-        book.submit(f"po-{number:03d}")
+def test_a_long_queue_alerts_for_the_next_task_of_each_target(book: Book, watch: Watch, person: Person) -> None:
+    for number in range(3):
+        for account in ("", "a"):
+            book.submit(f"po-{account}{number}", account=account)
     book.time.advance(601)
     watch.look()
+    watch.look()
+    assert sorted(alert.subject for alert in person.alerts()) == ["po-0", "po-a0"]
+
+
+def test_of_many_targets_those_alert_that_have_waited_longest(book: Book, watch: Watch, person: Person) -> None:
+    for number in range(150):
+        book.submit(f"po-{number:03d}", account=f"a{number}")
+    book.time.advance(601)
     watch.look()
     assert sorted(alert.subject for alert in person.alerts()) == [f"po-{number:03d}" for number in range(100)]
 

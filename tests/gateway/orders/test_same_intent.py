@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.models import Submission, Submitted
+from gateway.domain.intents import intent_digest, intent_key
+from gateway.domain.json_text import parse_again
+from gateway.domain.models import Submitted
 from gateway.domain.states import TaskStatus
-from gateway.orders.submit import intent_digest, intent_key
 from tests.gateway.support.book import Book
 from tests.gateway.support.manual_time import TICK
 
@@ -21,8 +22,10 @@ def _a_day(book: Book) -> None:
 
 
 def submit(book: Book, task_id: str, intent_json: str = '{"a": 1, "b": [1.0]}', **fields: Any) -> Submitted:
-    wanted = Submission(task_id, fields.get("site", "rakuten"), intent_json, None, account=fields.get("account", ""))
-    return book.submit(intent_key=intent_key(wanted), task_id=task_id, intent_json=intent_json, **fields)
+    key = intent_key(
+        fields.get("site", "rakuten"), fields.get("account", ""), parse_again(intent_json), len(intent_json)
+    )
+    return book.submit(intent_key=key, task_id=task_id, intent_json=intent_json, **fields)
 
 
 def test_the_second_is_filed_and_names_the_first(book: Book) -> None:
@@ -79,5 +82,5 @@ def test_where_nobody_asks_nothing_is_told(book: Book) -> None:
 def test_a_digest_is_the_same_whether_written_at_once_or_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
     intents = ['{"b": [1, 1.0, -0.0, 1e400000, null], "a": "日本 \\u0041"}'.replace("1e400000", "1e40"), "{}"]
     at_once = [intent_digest(intent) for intent in intents]
-    monkeypatch.setattr("gateway.orders.submit._SMALL", 0)
+    monkeypatch.setattr("gateway.domain.intents._SMALL", 0)
     assert [intent_digest(intent) for intent in intents] == at_once

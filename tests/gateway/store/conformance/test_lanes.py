@@ -50,6 +50,16 @@ def test_a_lane_is_kept_through_every_way_a_task_moves(book: StoreBook) -> None:
     assert lanes(book) == {a: (None, None), ("rakuten", "b"): ("other", None)}
 
 
+def test_the_next_is_the_oldest_whether_the_permit_judges_a_condition_or_not(book: StoreBook) -> None:
+    target = ("rakuten", "")
+    for task_id, cap in (("po-1", 100), ("po-2", None), ("po-3", 100), ("po-4", None)):
+        book.submit(task_id, max_total_yen=cap)
+    for task_id, then in (("po-1", "po-2"), ("po-2", "po-3"), ("po-3", "po-4"), ("po-4", None)):
+        lease = book.take(task_id)
+        assert lanes(book)[target] == (then, task_id)
+        book.report(lease, terminal=True)
+
+
 def test_the_queries_that_wait_are_counted_by_target(book: StoreBook) -> None:
     for number, account in enumerate(("a", "a", "")):
         wanted = QuerySubmission(f"aq-{number}", "sandbox", QueryKind.ORDER_LIST, "{}", account=account)

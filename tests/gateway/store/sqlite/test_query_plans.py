@@ -39,9 +39,9 @@ def test_a_query_searches(database: sqlite3.Connection, name: str) -> None:
 
 
 BY_INDEX = {
-    "task_oldest_queued": "SEARCH tasks USING INDEX tasks_ready_of_target (status=? AND site=? AND account=?)",
-    "task_oldest_queued_plain": "SEARCH tasks USING INDEX tasks_plain_of_target (status=? AND site=? AND account=?)",
-    "tasks_queued_oldest": "SEARCH tasks USING INDEX tasks_ready (status=?)",
+    "task_oldest_queued_plain": (
+        "SEARCH tasks USING INDEX tasks_ready_of_target (status=? AND site=? AND account=? AND <expr>=?)"
+    ),
     "tasks_late": "SEARCH tasks USING INDEX tasks_to_end_in_time (status=? AND not_after>? AND not_after<?)",
     "task_next_held": "SEARCH tasks USING COVERING INDEX tasks_held (status=? AND held_until>?)",
     "tasks_lapsed": "SEARCH tasks USING INDEX tasks_by_lease_deadline (lease_deadline_us>? AND lease_deadline_us<?)",
