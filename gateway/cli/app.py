@@ -12,6 +12,7 @@ from gateway.cli.commands import (
     config,
     copy,
     database,
+    decide,
     decisions,
     events,
     export,
@@ -38,8 +39,8 @@ app = typer.Typer(
 add_version(app, "order-gateway")
 
 for part in (
-    serve, health, events, alerts, tasks, export, decisions, pause, workers, queries, catalog, callbacks, backup,
-    migrate, copy, database, config,
+    serve, health, events, alerts, tasks, export, decide, decisions, pause, workers, queries, catalog, callbacks,
+    backup, migrate, copy, database, config,
 ):  # fmt: skip
     part.add_to(app)
 

@@ -1,4 +1,4 @@
-"""Asking the person which database is meant, before a command changes one that may be the wrong one."""
+"""Asking the person, before a command changes what may be the wrong thing."""
 
 from typing import Annotated
 
@@ -9,12 +9,12 @@ from common.exit_codes import CommandError, Exit
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask which database is meant.")]
 
 
-def require_agreement(question: str) -> None:
-    """Ask on standard error. Raises CommandError where nobody answers, or the answer is no."""
+def require_agreement(question: str, unasked: str = "--yes says beforehand that this is the database") -> None:
+    """Ask on standard error; `unasked` says how to go on without. Raises CommandError for no answer, or for no."""
     try:
         agreed = typer.confirm(question, err=True)
     except typer.Abort:
-        line = "nobody answered, and nothing was changed; --yes says beforehand that this is the database"
+        line = f"nobody answered, and nothing was changed; {unasked}"
         raise CommandError(line, Exit.USAGE) from None
     if not agreed:
         raise CommandError("nothing was changed", Exit.FAULT)

@@ -74,16 +74,11 @@ def resolve(tx: Transaction, now: Instant, policy: Policy, told: Resolution, act
     task = _allowed_task(tx, now, Event.RESOLVE, told.task_id, actor)
     if isinstance(task, Refusal):
         return task
-    numbers = order_numbers.of_task(tx, task.task_id)
-    refusal = (
-        says_nothing_new(task, told, numbers)
-        or needs_a_number(task, told)
-        or another_number(task, told, numbers)
-        or _not_settled(tx, now, policy, task, told.outcome)
-    )
+    refusal = resolution_refused(tx, now, policy, task, told)
     if refusal is not None:
         record_refusal(tx, now, task, "resolve_refused", actor, refusal)
         return refusal
+    numbers = order_numbers.of_task(tx, task.task_id)
     state = state_of(task, told)
     placed = told.outcome is TaskStatus.SUCCEEDED or (state is not None and state not in NOTHING_PLACED)
     before = earlier_statement(task, numbers)
@@ -95,6 +90,19 @@ def resolve(tx: Transaction, now: Instant, policy: Policy, told: Resolution, act
         reason=told.reason, details=said, latest_state=latest_state, order_stated=placed, resolved_at=now.utc,
     )  # fmt: skip
     return with_reports(tx, resolved)
+
+
+def resolution_refused(
+    tx: ReadTransaction, now: Instant, policy: Policy, task: Task, told: Resolution
+) -> Refusal | None:
+    """Return why a statement is not taken of a task that the table lets be resolved; None if it is."""
+    numbers = order_numbers.of_task(tx, task.task_id)
+    return (
+        says_nothing_new(task, told, numbers)
+        or needs_a_number(task, told)
+        or another_number(task, told, numbers)
+        or _not_settled(tx, now, policy, task, told.outcome)
+    )
 
 
 def settles_in(now: Instant, policy: Policy, task: Task, held: tuple[LeaseRecord, ...]) -> timedelta | None:

@@ -31,7 +31,7 @@ def cancel(
         return with_reports(tx, task)
     if while_leased and task.status in ACTIVE:
         return _request(tx, now, task, reason, actor)
-    if refusal := check(Event.CANCEL, task) or _order_is_known(task):
+    if refusal := check(Event.CANCEL, task) or cancel_refused(task):
         record_refusal(tx, now, task, "cancel_refused", actor, refusal)
         return refusal
     return with_reports(tx, transition(tx, now, task, Event.CANCEL, TaskStatus.FAILED, actor, reason=reason))
@@ -64,7 +64,7 @@ def _request(tx: Transaction, now: Instant, task: Task, reason: str, actor: Acto
     return with_reports(tx, tasks.get(tx, task.task_id))
 
 
-def _order_is_known(task: Task) -> Refusal | None:
+def cancel_refused(task: Task) -> Refusal | None:
     """Refuse to end a task as failed of which a report that came too late says that its order was placed."""
     if task.placement is not Placement.CERTAIN:
         return None

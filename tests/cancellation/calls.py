@@ -12,7 +12,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from ordergateway.v1 import account_queries_pb2, orders_pb2
+from ordergateway.v1 import account_queries_pb2, operations_pb2, orders_pb2
 
 from tests.cancellation.rig import Rig
 
@@ -105,6 +105,11 @@ async def expire(rig: Rig) -> None:
     await ask(rig, "OperationsService/ExpireOrder", **person(rig))
 
 
+async def look(rig: Rig) -> None:
+    (answer,) = await ask(rig, "OrderService/GetOrder", task_id="t-1")
+    rig.seen_at = answer.task.updated_at
+
+
 async def requeue(rig: Rig) -> None:
     await ask(rig, "OperationsService/RequeueOrder", **person(rig))
 
@@ -140,6 +145,11 @@ def nothing(_rig: Rig) -> dict[str, Any]:
 
 def person(_rig: Rig) -> dict[str, Any]:
     return {"task_id": "t-1", "reason": "a reason"}
+
+
+def decided(rig: Rig) -> dict[str, Any]:
+    seen = operations_pb2.SeenTask(task_id="t-1", updated_at=rig.seen_at)
+    return {"decision": "DECISION_KIND_REQUEUE", "reason": "a reason", "tasks": [seen]}
 
 
 def one_task(_rig: Rig) -> dict[str, Any]:
@@ -231,6 +241,13 @@ CASES = (
     Case("OperationsService/GetInfo", nothing, READS),
     Case("OperationsService/GetHealth", nothing, READS, (submit,)),
     Case("OperationsService/ListDecisions", nothing, READS, STALE),
+    Case(
+        "OperationsService/ListDecisionOutcomes",
+        lambda _: {"decision": "DECISION_KIND_REQUEUE", "filter": {"site": "sandbox"}},
+        READS,
+        STALE,
+    ),
+    Case("OperationsService/DecideOrders", decided, steps=(*STALE, look)),
     Case("OperationsService/RequeueOrder", person, steps=STALE),
     Case("OperationsService/WithdrawOrder", person, steps=(*STALE, requeue)),
     Case(

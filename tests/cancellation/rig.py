@@ -16,6 +16,7 @@ from typing import Any
 from google.protobuf.descriptor_pool import Default
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from gateway.api.grpc.handlers import GrpcHandlers
 from gateway.clock import ServiceClock
@@ -131,6 +132,7 @@ class Rig:
         self.machine.start()
         self.run(asyncio.sleep(1))
         self.token = ""
+        self.seen_at = Timestamp()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Raises TimeoutError if nothing comes of it in MOST_SECONDS of virtual time."""

@@ -45,6 +45,8 @@ _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
         "GetInfo": EVERY_ROLE,
         "GetHealth": _UPSTREAM,
         "ListDecisions": _OPERATOR,
+        "ListDecisionOutcomes": _OPERATOR,
+        "DecideOrders": _OPERATOR,
         "RequeueOrder": _OPERATOR,
         "WithdrawOrder": _OPERATOR,
         "ResolveOrder": _OPERATOR,

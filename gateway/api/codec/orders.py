@@ -55,6 +55,11 @@ def order_state(field: str, number: int) -> OrderState | None:
     return found
 
 
+def placement_to(placement: Placement) -> orders_pb2.Placement.ValueType:
+    """Write whether an order may be there."""
+    return _PLACEMENT[placement]
+
+
 def submission(
     request: orders_pb2.SubmitOrderRequest, policy: Policy, new_task_id: Callable[[], str], traceparent: str
 ) -> Submission:

@@ -11,6 +11,7 @@ from gateway.api.call import Call
 from gateway.api.codec import operations as codec
 from gateway.api.codec.orders import task_message
 from gateway.api.codec.page_tokens import make_page_token, page_position, page_token
+from gateway.api.services.bulk_decisions import BulkDecisions
 from gateway.api.services.callbacks import CallbackOperations
 from gateway.domain import fields
 from gateway.domain.contract_version import CONTRACT_VERSION
@@ -35,12 +36,12 @@ BackUp = Callable[[], Awaitable[BackupFacts | Refusal]]
 """Makes a verified online backup."""
 
 
-class OperationsService(CallbackOperations):
-    """The methods of the service, free of any transport; those about callbacks are inherited."""
+class OperationsService(CallbackOperations, BulkDecisions):
+    """The methods of the service, free of any transport; those about callbacks and about many tasks are inherited."""
 
     def __init__(self, store: Store, policy: Policy, back_up: BackUp, check: HealthCheck) -> None:
-        super().__init__(store)
-        self._policy = policy
+        CallbackOperations.__init__(self, store)
+        BulkDecisions.__init__(self, store, policy)
         self._back_up = back_up
         self._check = check
         self._backups: set[asyncio.Task[BackupFacts | Refusal]] = set()

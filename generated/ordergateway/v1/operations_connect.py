@@ -21,7 +21,7 @@ from connectrpc.protocol import ProtocolType
 from connectrpc.server import ConnectASGIApplication, ConnectWSGIApplication, DEFAULT_READ_MAX_BYTES, Endpoint, EndpointSync
 from pyqwest import Client, SyncClient
 
-from .operations_pb2 import ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
+from .operations_pb2 import ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, DecideOrdersRequest, DecideOrdersResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionOutcomesRequest, ListDecisionOutcomesResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -99,6 +99,26 @@ class OperationsService(Protocol):
         Ends the lease of a worker that is known to be dead; the task is stale.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def list_decision_outcomes(self, request: ListDecisionOutcomesRequest, ctx: RequestContext[ListDecisionOutcomesRequest, ListDecisionOutcomesResponse], /) -> ListDecisionOutcomesResponse:
+        """
+        What a decision would come to for each of the tasks of a search, page by page. Changes nothing.
+
+        Refusals: INVALID_ARGUMENT (a filter without a condition, a decision that is none, page_size, a page_token of another
+        filter).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def decide_orders(self, request: DecideOrdersRequest, ctx: RequestContext[DecideOrdersRequest, DecideOrdersResponse], /) -> DecideOrdersResponse:
+        """
+        Takes one decision, for one reason, about each of the tasks that ListDecisionOutcomes showed. Each is judged by itself
+        when its turn comes and gets its own answer: one that has changed since it was shown is left as it is, and so is
+        one that the decision's own method would refuse. After a lost answer send the same request again: what was decided
+        is then refused as changed, with its status.
+
+        Refusals: INVALID_ARGUMENT (no tasks or more than 200, one of them twice, no reason).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -279,6 +299,28 @@ class OperationsServiceASGIApplication(ConnectASGIApplication[OperationsService]
                         stream_type=StreamType.UNARY,
                     ),
                     function=svc.expire_order,
+                ),
+                "/ordergateway.v1.OperationsService/ListDecisionOutcomes": Endpoint.unary(
+                    method=MethodInfo(
+                        name="ListDecisionOutcomes",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListDecisionOutcomesRequest,
+                        output=ListDecisionOutcomesResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.list_decision_outcomes,
+                ),
+                "/ordergateway.v1.OperationsService/DecideOrders": Endpoint.unary(
+                    method=MethodInfo(
+                        name="DecideOrders",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=DecideOrdersRequest,
+                        output=DecideOrdersResponse,
+                        idempotency_level=IdempotencyLevel.UNKNOWN,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.decide_orders,
                 ),
                 "/ordergateway.v1.OperationsService/PauseDispatch": Endpoint.unary(
                     method=MethodInfo(
@@ -622,6 +664,62 @@ class OperationsServiceClient(ConnectClient):
                 service_name="ordergateway.v1.OperationsService",
                 input=ExpireOrderRequest,
                 output=ExpireOrderResponse,
+                idempotency_level=IdempotencyLevel.UNKNOWN,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    async def list_decision_outcomes(
+        self,
+        request: ListDecisionOutcomesRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListDecisionOutcomesResponse:
+        """
+        What a decision would come to for each of the tasks of a search, page by page. Changes nothing.
+
+        Refusals: INVALID_ARGUMENT (a filter without a condition, a decision that is none, page_size, a page_token of another
+        filter).
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListDecisionOutcomes",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListDecisionOutcomesRequest,
+                output=ListDecisionOutcomesResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    async def decide_orders(
+        self,
+        request: DecideOrdersRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> DecideOrdersResponse:
+        """
+        Takes one decision, for one reason, about each of the tasks that ListDecisionOutcomes showed. Each is judged by itself
+        when its turn comes and gets its own answer: one that has changed since it was shown is left as it is, and so is
+        one that the decision's own method would refuse. After a lost answer send the same request again: what was decided
+        is then refused as changed, with its status.
+
+        Refusals: INVALID_ARGUMENT (no tasks or more than 200, one of them twice, no reason).
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="DecideOrders",
+                service_name="ordergateway.v1.OperationsService",
+                input=DecideOrdersRequest,
+                output=DecideOrdersResponse,
                 idempotency_level=IdempotencyLevel.UNKNOWN,
                 stream_type=StreamType.UNARY,
             ),
@@ -976,6 +1074,26 @@ class OperationsServiceSync(Protocol):
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
+    def list_decision_outcomes(self, request: ListDecisionOutcomesRequest, ctx: RequestContext[ListDecisionOutcomesRequest, ListDecisionOutcomesResponse], /) -> ListDecisionOutcomesResponse:
+        """
+        What a decision would come to for each of the tasks of a search, page by page. Changes nothing.
+
+        Refusals: INVALID_ARGUMENT (a filter without a condition, a decision that is none, page_size, a page_token of another
+        filter).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def decide_orders(self, request: DecideOrdersRequest, ctx: RequestContext[DecideOrdersRequest, DecideOrdersResponse], /) -> DecideOrdersResponse:
+        """
+        Takes one decision, for one reason, about each of the tasks that ListDecisionOutcomes showed. Each is judged by itself
+        when its turn comes and gets its own answer: one that has changed since it was shown is left as it is, and so is
+        one that the decision's own method would refuse. After a lost answer send the same request again: what was decided
+        is then refused as changed, with its status.
+
+        Refusals: INVALID_ARGUMENT (no tasks or more than 200, one of them twice, no reason).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
     def pause_dispatch(self, request: PauseDispatchRequest, ctx: RequestContext[PauseDispatchRequest, PauseDispatchResponse], /) -> PauseDispatchResponse:
         """
         Stops dispatch for one site or for all: neither leases nor permits are granted. Orders already clicked go on.
@@ -1151,6 +1269,28 @@ class OperationsServiceWSGIApplication(ConnectWSGIApplication):
                         stream_type=StreamType.UNARY,
                     ),
                     function=service.expire_order,
+                ),
+                "/ordergateway.v1.OperationsService/ListDecisionOutcomes": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="ListDecisionOutcomes",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListDecisionOutcomesRequest,
+                        output=ListDecisionOutcomesResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.list_decision_outcomes,
+                ),
+                "/ordergateway.v1.OperationsService/DecideOrders": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="DecideOrders",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=DecideOrdersRequest,
+                        output=DecideOrdersResponse,
+                        idempotency_level=IdempotencyLevel.UNKNOWN,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.decide_orders,
                 ),
                 "/ordergateway.v1.OperationsService/PauseDispatch": EndpointSync.unary(
                     method=MethodInfo(
@@ -1494,6 +1634,62 @@ class OperationsServiceClientSync(ConnectClientSync):
                 service_name="ordergateway.v1.OperationsService",
                 input=ExpireOrderRequest,
                 output=ExpireOrderResponse,
+                idempotency_level=IdempotencyLevel.UNKNOWN,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    def list_decision_outcomes(
+        self,
+        request: ListDecisionOutcomesRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListDecisionOutcomesResponse:
+        """
+        What a decision would come to for each of the tasks of a search, page by page. Changes nothing.
+
+        Refusals: INVALID_ARGUMENT (a filter without a condition, a decision that is none, page_size, a page_token of another
+        filter).
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListDecisionOutcomes",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListDecisionOutcomesRequest,
+                output=ListDecisionOutcomesResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    def decide_orders(
+        self,
+        request: DecideOrdersRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> DecideOrdersResponse:
+        """
+        Takes one decision, for one reason, about each of the tasks that ListDecisionOutcomes showed. Each is judged by itself
+        when its turn comes and gets its own answer: one that has changed since it was shown is left as it is, and so is
+        one that the decision's own method would refuse. After a lost answer send the same request again: what was decided
+        is then refused as changed, with its status.
+
+        Refusals: INVALID_ARGUMENT (no tasks or more than 200, one of them twice, no reason).
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="DecideOrders",
+                service_name="ordergateway.v1.OperationsService",
+                input=DecideOrdersRequest,
+                output=DecideOrdersResponse,
                 idempotency_level=IdempotencyLevel.UNKNOWN,
                 stream_type=StreamType.UNARY,
             ),

@@ -13,6 +13,9 @@ an order is impossible, possible or certain, checks the evidence on the worker's
   queued       cancel (never leased; OrderService.CancelOrder), withdraw (leased before)
   leased, running   expire_now, when the worker is known to be dead
 
+About many at once: ListDecisionOutcomes shows of the tasks of a search which ones a decision would take and which it
+would refuse, DecideOrders takes it about those that were shown and have not changed since.
+
 Every action demands a reason, is recorded with who did it, and refuses with the current status and what would be
 allowed. A repeat of an action whose answer was lost is refused with STATUS_CONFLICT and shows the new status.
 """
@@ -24,6 +27,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from ordergateway.v1 import errors_pb2 as _errors_pb2
 from ordergateway.v1 import order_leases_pb2 as _order_leases_pb2
 from ordergateway.v1 import orders_pb2 as _orders_pb2
 import builtins as _builtins
@@ -200,6 +204,38 @@ CALLBACK_STATUS_DELIVERED: CallbackStatus.ValueType  # 2
 CALLBACK_STATUS_GIVEN_UP: CallbackStatus.ValueType  # 3
 """Given up after three days."""
 Global___CallbackStatus: _TypeAlias = CallbackStatus  # noqa: Y015
+
+class _DecisionKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DecisionKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_DecisionKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DECISION_KIND_UNSPECIFIED: _DecisionKind.ValueType  # 0
+    """Never valid."""
+    DECISION_KIND_REQUEUE: _DecisionKind.ValueType  # 1
+    """As RequeueOrder."""
+    DECISION_KIND_CANCEL: _DecisionKind.ValueType  # 2
+    """As OrderService.CancelOrder, in the queue only."""
+    DECISION_KIND_RESOLVE_FAILED: _DecisionKind.ValueType  # 3
+    """As ResolveOrder with the outcome failed, and nothing else stated."""
+    DECISION_KIND_RESOLVE_SUCCEEDED: _DecisionKind.ValueType  # 4
+    """As ResolveOrder with the outcome succeeded, and nothing else stated."""
+
+class DecisionKind(_DecisionKind, metaclass=_DecisionKindEnumTypeWrapper):
+    """What a person decides about many tasks at once."""
+
+DECISION_KIND_UNSPECIFIED: DecisionKind.ValueType  # 0
+"""Never valid."""
+DECISION_KIND_REQUEUE: DecisionKind.ValueType  # 1
+"""As RequeueOrder."""
+DECISION_KIND_CANCEL: DecisionKind.ValueType  # 2
+"""As OrderService.CancelOrder, in the queue only."""
+DECISION_KIND_RESOLVE_FAILED: DecisionKind.ValueType  # 3
+"""As ResolveOrder with the outcome failed, and nothing else stated."""
+DECISION_KIND_RESOLVE_SUCCEEDED: DecisionKind.ValueType  # 4
+"""As ResolveOrder with the outcome succeeded, and nothing else stated."""
+Global___DecisionKind: _TypeAlias = DecisionKind  # noqa: Y015
 
 @_typing.final
 class GetInfoRequest(_message.Message):
@@ -950,6 +986,240 @@ class ExpireOrderResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExpireOrderResponse: _TypeAlias = ExpireOrderResponse  # noqa: Y015
+
+@_typing.final
+class ListDecisionOutcomesRequest(_message.Message):
+    """Which decision, about which tasks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    decision: Global___DecisionKind.ValueType
+    """The decision. Required."""
+    page_size: _builtins.int
+    """Tasks a page, 1 to 200; 0 means 50."""
+    page_token: _builtins.str
+    """next_page_token of the page before, with the same filter; empty for the first page."""
+    @_builtins.property
+    def filter(self) -> _orders_pb2.TaskFilter:
+        """Which tasks. Required, with at least one condition."""
+
+    def __init__(
+        self,
+        *,
+        decision: Global___DecisionKind.ValueType = ...,
+        filter: _orders_pb2.TaskFilter | None = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDecisionOutcomesRequest: _TypeAlias = ListDecisionOutcomesRequest  # noqa: Y015
+
+@_typing.final
+class ListDecisionOutcomesResponse(_message.Message):
+    """One page. As a page of ListOrders it may be short, or empty, and yet have a next_page_token."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Ask for the next page with this; empty on the last page. Opaque."""
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[Global___DecisionOutcome]:
+        """What the decision would come to, in the order of the filter."""
+
+    def __init__(
+        self,
+        *,
+        outcomes: _abc.Iterable[Global___DecisionOutcome] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "outcomes", b"outcomes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDecisionOutcomesResponse: _TypeAlias = ListDecisionOutcomesResponse  # noqa: Y015
+
+@_typing.final
+class DecisionOutcome(_message.Message):
+    """What a decision would come to for one task."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    SITE_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    PLACEMENT_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    BECOMES_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task's key."""
+    site: _builtins.str
+    """Its site."""
+    account: _builtins.str
+    """Its account; empty: the only one."""
+    status: _orders_pb2.TaskStatus.ValueType
+    """Where it stands now."""
+    placement: _orders_pb2.Placement.ValueType
+    """Whether an order may be there now."""
+    becomes: _orders_pb2.TaskStatus.ValueType
+    """The status that the decision would give it; unspecified where it would be refused."""
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp:
+        """When it last changed. DecideOrders takes it as it was shown."""
+
+    @_builtins.property
+    def refusal(self) -> _errors_pb2.ErrorDetail:
+        """Why the decision would be refused; unset where it would be taken."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        site: _builtins.str = ...,
+        account: _builtins.str = ...,
+        status: _orders_pb2.TaskStatus.ValueType = ...,
+        placement: _orders_pb2.Placement.ValueType = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+        becomes: _orders_pb2.TaskStatus.ValueType = ...,
+        refusal: _errors_pb2.ErrorDetail | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["refusal", b"refusal", "updated_at", b"updated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "becomes", b"becomes", "placement", b"placement", "refusal", b"refusal", "site", b"site", "status", b"status", "task_id", b"task_id", "updated_at", b"updated_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DecisionOutcome: _TypeAlias = DecisionOutcome  # noqa: Y015
+
+@_typing.final
+class SeenTask(_message.Message):
+    """A task as ListDecisionOutcomes showed it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task's key. Required."""
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp:
+        """When it had last changed, as it was shown. Required."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["updated_at", b"updated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["task_id", b"task_id", "updated_at", b"updated_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeenTask: _TypeAlias = SeenTask  # noqa: Y015
+
+@_typing.final
+class DecideOrdersRequest(_message.Message):
+    """Which decision, about which tasks, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    TASKS_FIELD_NUMBER: _builtins.int
+    decision: Global___DecisionKind.ValueType
+    """The decision. Required."""
+    reason: _builtins.str
+    """Why, 1 to 1,000 characters, for all of them. Required."""
+    @_builtins.property
+    def tasks(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeenTask]:
+        """The tasks as they were shown, 1 to 200, none of them twice."""
+
+    def __init__(
+        self,
+        *,
+        decision: Global___DecisionKind.ValueType = ...,
+        reason: _builtins.str = ...,
+        tasks: _abc.Iterable[Global___SeenTask] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "reason", b"reason", "tasks", b"tasks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DecideOrdersRequest: _TypeAlias = DecideOrdersRequest  # noqa: Y015
+
+@_typing.final
+class DecideOrdersResponse(_message.Message):
+    """What became of each."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___DecidedTask]:
+        """As many results as there were tasks, in their order."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___DecidedTask] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DecideOrdersResponse: _TypeAlias = DecideOrdersResponse  # noqa: Y015
+
+@_typing.final
+class DecidedTask(_message.Message):
+    """What became of one task."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task's key."""
+    status: _orders_pb2.TaskStatus.ValueType
+    """Its status after it, decided or not; unspecified where there is no such task."""
+    @_builtins.property
+    def refusal(self) -> _errors_pb2.ErrorDetail:
+        """Why it was left as it was; unset where the decision was taken."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        status: _orders_pb2.TaskStatus.ValueType = ...,
+        refusal: _errors_pb2.ErrorDetail | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["refusal", b"refusal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["refusal", b"refusal", "status", b"status", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DecidedTask: _TypeAlias = DecidedTask  # noqa: Y015
 
 @_typing.final
 class PauseDispatchRequest(_message.Message):

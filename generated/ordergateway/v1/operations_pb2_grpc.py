@@ -73,6 +73,16 @@ class OperationsServiceStub:
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.ExpireOrderRequest.SerializeToString,
                 response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ExpireOrderResponse.FromString,
                 _registered_method=True)
+        self.ListDecisionOutcomes = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/ListDecisionOutcomes',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionOutcomesRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionOutcomesResponse.FromString,
+                _registered_method=True)
+        self.DecideOrders = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/DecideOrders',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.DecideOrdersRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.DecideOrdersResponse.FromString,
+                _registered_method=True)
         self.PauseDispatch = channel.unary_unary(
                 '/ordergateway.v1.OperationsService/PauseDispatch',
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.PauseDispatchRequest.SerializeToString,
@@ -197,6 +207,28 @@ class OperationsServiceServicer:
         """Ends the lease of a worker that is known to be dead; the task is stale.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListDecisionOutcomes(self, request, context):
+        """What a decision would come to for each of the tasks of a search, page by page. Changes nothing.
+
+        Refusals: INVALID_ARGUMENT (a filter without a condition, a decision that is none, page_size, a page_token of another
+        filter).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DecideOrders(self, request, context):
+        """Takes one decision, for one reason, about each of the tasks that ListDecisionOutcomes showed. Each is judged by itself
+        when its turn comes and gets its own answer: one that has changed since it was shown is left as it is, and so is
+        one that the decision's own method would refuse. After a lost answer send the same request again: what was decided
+        is then refused as changed, with its status.
+
+        Refusals: INVALID_ARGUMENT (no tasks or more than 200, one of them twice, no reason).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -337,6 +369,16 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     servicer.ExpireOrder,
                     request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ExpireOrderRequest.FromString,
                     response_serializer=ordergateway_dot_v1_dot_operations__pb2.ExpireOrderResponse.SerializeToString,
+            ),
+            'ListDecisionOutcomes': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDecisionOutcomes,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionOutcomesRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionOutcomesResponse.SerializeToString,
+            ),
+            'DecideOrders': grpc.unary_unary_rpc_method_handler(
+                    servicer.DecideOrders,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.DecideOrdersRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.DecideOrdersResponse.SerializeToString,
             ),
             'PauseDispatch': grpc.unary_unary_rpc_method_handler(
                     servicer.PauseDispatch,
@@ -587,6 +629,60 @@ class OperationsService:
             '/ordergateway.v1.OperationsService/ExpireOrder',
             ordergateway_dot_v1_dot_operations__pb2.ExpireOrderRequest.SerializeToString,
             ordergateway_dot_v1_dot_operations__pb2.ExpireOrderResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDecisionOutcomes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/ListDecisionOutcomes',
+            ordergateway_dot_v1_dot_operations__pb2.ListDecisionOutcomesRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.ListDecisionOutcomesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DecideOrders(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/DecideOrders',
+            ordergateway_dot_v1_dot_operations__pb2.DecideOrdersRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.DecideOrdersResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -13,6 +13,9 @@ an order is impossible, possible or certain, checks the evidence on the worker's
   queued       cancel (never leased; OrderService.CancelOrder), withdraw (leased before)
   leased, running   expire_now, when the worker is known to be dead
 
+About many at once: ListDecisionOutcomes shows of the tasks of a search which ones a decision would take and which it
+would refuse, DecideOrders takes it about those that were shown and have not changed since.
+
 Every action demands a reason, is recorded with who did it, and refuses with the current status and what would be
 allowed. A repeat of an action whose answer was lost is refused with STATUS_CONFLICT and shows the new status.
 """
@@ -86,6 +89,20 @@ class OperationsServiceStub:
     """Ends the lease of a worker that is known to be dead; the task is stale.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
+    """
+    ListDecisionOutcomes: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListDecisionOutcomesRequest, _operations_pb2.ListDecisionOutcomesResponse]
+    """What a decision would come to for each of the tasks of a search, page by page. Changes nothing.
+
+    Refusals: INVALID_ARGUMENT (a filter without a condition, a decision that is none, page_size, a page_token of another
+    filter).
+    """
+    DecideOrders: _grpc.UnaryUnaryMultiCallable[_operations_pb2.DecideOrdersRequest, _operations_pb2.DecideOrdersResponse]
+    """Takes one decision, for one reason, about each of the tasks that ListDecisionOutcomes showed. Each is judged by itself
+    when its turn comes and gets its own answer: one that has changed since it was shown is left as it is, and so is
+    one that the decision's own method would refuse. After a lost answer send the same request again: what was decided
+    is then refused as changed, with its status.
+
+    Refusals: INVALID_ARGUMENT (no tasks or more than 200, one of them twice, no reason).
     """
     PauseDispatch: _grpc.UnaryUnaryMultiCallable[_operations_pb2.PauseDispatchRequest, _operations_pb2.PauseDispatchResponse]
     """Stops dispatch for one site or for all: neither leases nor permits are granted. Orders already clicked go on.
@@ -185,6 +202,20 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     """Ends the lease of a worker that is known to be dead; the task is stale.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
+    """
+    ListDecisionOutcomes: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListDecisionOutcomesRequest, _operations_pb2.ListDecisionOutcomesResponse]  # type: ignore[assignment]
+    """What a decision would come to for each of the tasks of a search, page by page. Changes nothing.
+
+    Refusals: INVALID_ARGUMENT (a filter without a condition, a decision that is none, page_size, a page_token of another
+    filter).
+    """
+    DecideOrders: _aio.UnaryUnaryMultiCallable[_operations_pb2.DecideOrdersRequest, _operations_pb2.DecideOrdersResponse]  # type: ignore[assignment]
+    """Takes one decision, for one reason, about each of the tasks that ListDecisionOutcomes showed. Each is judged by itself
+    when its turn comes and gets its own answer: one that has changed since it was shown is left as it is, and so is
+    one that the decision's own method would refuse. After a lost answer send the same request again: what was decided
+    is then refused as changed, with its status.
+
+    Refusals: INVALID_ARGUMENT (no tasks or more than 200, one of them twice, no reason).
     """
     PauseDispatch: _aio.UnaryUnaryMultiCallable[_operations_pb2.PauseDispatchRequest, _operations_pb2.PauseDispatchResponse]  # type: ignore[assignment]
     """Stops dispatch for one site or for all: neither leases nor permits are granted. Orders already clicked go on.
@@ -323,6 +354,32 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Ends the lease of a worker that is known to be dead; the task is stale.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT).
+        """
+
+    @_abc_1.abstractmethod
+    def ListDecisionOutcomes(
+        self,
+        request: _operations_pb2.ListDecisionOutcomesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.ListDecisionOutcomesResponse, _abc.Awaitable[_operations_pb2.ListDecisionOutcomesResponse]]:
+        """What a decision would come to for each of the tasks of a search, page by page. Changes nothing.
+
+        Refusals: INVALID_ARGUMENT (a filter without a condition, a decision that is none, page_size, a page_token of another
+        filter).
+        """
+
+    @_abc_1.abstractmethod
+    def DecideOrders(
+        self,
+        request: _operations_pb2.DecideOrdersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.DecideOrdersResponse, _abc.Awaitable[_operations_pb2.DecideOrdersResponse]]:
+        """Takes one decision, for one reason, about each of the tasks that ListDecisionOutcomes showed. Each is judged by itself
+        when its turn comes and gets its own answer: one that has changed since it was shown is left as it is, and so is
+        one that the decision's own method would refuse. After a lost answer send the same request again: what was decided
+        is then refused as changed, with its status.
+
+        Refusals: INVALID_ARGUMENT (no tasks or more than 200, one of them twice, no reason).
         """
 
     @_abc_1.abstractmethod

@@ -40,6 +40,8 @@ CatalogService/ListDiscrepancies O
 OperationsService/GetInfo U W O
 OperationsService/GetHealth U O
 OperationsService/ListDecisions O
+OperationsService/ListDecisionOutcomes O
+OperationsService/DecideOrders O
 OperationsService/RequeueOrder O
 OperationsService/WithdrawOrder O
 OperationsService/ResolveOrder O

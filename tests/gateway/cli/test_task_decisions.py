@@ -120,3 +120,31 @@ async def test_a_certain_order_is_not_said_to_show_late(api: GrpcApi, commands: 
 async def test_a_never_leased_task_is_cancelled(api: GrpcApi, commands: Commands) -> None:
     await api.submit()
     assert (await commands.ok("cancel", "po-1", *WHY)).out == "task po-1 is now failed\n"
+
+
+async def test_one_decision_about_many(api: GrpcApi, commands: Commands) -> None:
+    for task_id in ("po-1", "po-2"):
+        await stale(api, commands, task_id)
+    await api.submit("po-3")
+    here = ("tasks", "decide", "requeue", "--site", "rakuten", "--oldest-first", *WHY)
+    shown = await commands.ok(*here, "--preview")
+    assert shown.out.endswith("requeue: 2 tasks (an order is impossible for 2); refused: 1 task\n")
+    assert "task po-3 is queued" in shown.out
+    unanswered = await commands.run(*here)
+    assert unanswered.code == Exit.USAGE
+    assert (
+        "nobody answered, and nothing was changed; --yes decides without asking, --preview only shows" in unanswered.err
+    )
+    refused = await commands.run(*here, given="n\n")
+    assert (refused.code, refused.err.endswith("nothing was changed\n")) == (Exit.FAULT, True)
+    assert await api.status("po-1") is TaskStatus.STALE
+    done = await commands.ok(*here, given="y\n")
+    assert done.out.endswith("decided: 2 tasks\n")
+    assert [await api.status(f"po-{number}") for number in (1, 2, 3)] == [TaskStatus.QUEUED] * 3
+    nothing = await commands.ok(*here)
+    assert nothing.out.endswith("requeue: 0 tasks; refused: 3 tasks\n")
+    cancelled = (await commands.ok("tasks", "decide", "cancel", "--prefix", "po-3", *WHY, "--yes", "--json")).json
+    assert [result["status"] for result in cancelled["results"]] == ["TASK_STATUS_FAILED"]
+    everything = await commands.run("tasks", "decide", "cancel", *WHY)
+    assert everything.code == Exit.USAGE
+    assert "Give at least one condition, such as --status stale" in everything.err

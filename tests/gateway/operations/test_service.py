@@ -14,6 +14,8 @@ from tests.gateway.support.in_process import RunningGateway
 
 WHY = "looked at the site"
 SUCCEEDED = orders_pb2.TASK_STATUS_SUCCEEDED
+REQUEUE = pb.DECISION_KIND_REQUEUE
+SEEN = [pb.SeenTask(task_id="po-1", updated_at=Timestamp(seconds=1))]
 INVALID: dict[str, tuple[Any, str]] = {
     "no reason": (pb.RequeueOrderRequest(task_id="po-1"), "reason"),
     "blank reason": (pb.WithdrawOrderRequest(task_id="po-1", reason="  "), "reason"),
@@ -33,6 +35,33 @@ INVALID: dict[str, tuple[Any, str]] = {
         "site_order_id",
     ),
     "unknown site": (pb.PauseDispatchRequest(site="nowhere", reason=WHY), "site"),
+    "no decision": (pb.ListDecisionOutcomesRequest(filter=orders_pb2.TaskFilter(site="rakuten")), "decision"),
+    "unknown decision": (pb.DecideOrdersRequest(decision=99, reason=WHY, tasks=SEEN), "decision"),  # type: ignore[arg-type]
+    "a decision about all there is": (pb.ListDecisionOutcomesRequest(decision=REQUEUE), "filter"),
+    "an order of all there is": (
+        pb.ListDecisionOutcomesRequest(
+            decision=REQUEUE, filter=orders_pb2.TaskFilter(order=orders_pb2.TASK_ORDER_OLDEST_FIRST)
+        ),
+        "filter",
+    ),
+    "filter of an unknown site": (
+        pb.ListDecisionOutcomesRequest(decision=REQUEUE, filter=orders_pb2.TaskFilter(site="nowhere")),
+        "filter.site",
+    ),
+    "token of another filter": (
+        pb.ListDecisionOutcomesRequest(
+            decision=REQUEUE, filter=orders_pb2.TaskFilter(site="rakuten"), page_token="WzFd"
+        ),
+        "page_token",
+    ),
+    "decided about nothing": (pb.DecideOrdersRequest(decision=REQUEUE, reason=WHY), "tasks"),
+    "decided about too many": (pb.DecideOrdersRequest(decision=REQUEUE, reason=WHY, tasks=SEEN * 201), "tasks"),
+    "decided twice": (pb.DecideOrdersRequest(decision=REQUEUE, reason=WHY, tasks=SEEN * 2), "tasks[1].task_id"),
+    "decided without reason": (pb.DecideOrdersRequest(decision=REQUEUE, tasks=SEEN), "reason"),
+    "decided unseen": (
+        pb.DecideOrdersRequest(decision=REQUEUE, reason=WHY, tasks=[pb.SeenTask(task_id="po-1")]),
+        "tasks[0].updated_at",
+    ),
     "pause without reason": (pb.PauseDispatchRequest(), "reason"),
     "resume without reason": (pb.ResumeDispatchRequest(), "reason"),
     "worker's name": (pb.ForgetWorkerRequest(worker_id="../x", reason=WHY), "worker_id"),
