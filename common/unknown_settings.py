@@ -16,6 +16,8 @@ OF_THE_GATEWAY: Final = frozenset(
         "api_token",
         "backup_alert_seconds",
         "backup_dir",
+        "budget_alert_percent",
+        "budget_timezone",
         "callback_allowed_hosts",
         "callback_secret",
         "catalog_details_per_round",

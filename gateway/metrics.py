@@ -18,12 +18,13 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from common.target import Target
 from gateway.domain.account_queries import QueryStatus
+from gateway.domain.budgets import BudgetState
 from gateway.domain.callbacks import CallbackStatus
 from gateway.domain.health import GatewaysSeen, Health, ProblemKind
 from gateway.domain.instant import MICROSECONDS, Instant
 from gateway.domain.models import AlertKind
 from gateway.domain.states import TaskStatus
-from gateway.store import counts, history, lanes, pauses
+from gateway.store import budgets, counts, history, lanes, pauses
 from gateway.store import workers as worker_rows
 from gateway.store.port import ReadTransaction, Store
 
@@ -47,6 +48,7 @@ class _Snapshot:
     targets: dict[str, int]
     workers: dict[str, float]
     pauses: int
+    budgets: tuple[BudgetState, ...]
     oldest_transaction: timedelta
     last_event: int
     events: dict[str, int]
@@ -133,6 +135,12 @@ class Metrics:
             "ordergateway_worker_silent_seconds", "Since a worker was last heard of.", ["worker_id"], registry=registry
         )
         self._pauses = Gauge("ordergateway_pauses", "Pauses of dispatch that stand.", registry=registry)
+        self._budgets = Gauge(
+            "ordergateway_budget_yen",
+            "Yen of each budget in its period of now: limit, reserved by permits, settled, left.",
+            ["budget", "what"],
+            registry=registry,
+        )
         self._waiting = Gauge("ordergateway_waiting", "Open streams and long polls.", registry=registry)
         self._gateways = GatewayFigures(registry)
         self._events = Counter(
@@ -233,6 +241,7 @@ class Metrics:
                 for worker in worker_rows.most_recent(tx, MAX_WORKERS)
             },
             pauses=len(pauses.standing(tx)),
+            budgets=budgets.standing(tx, now),
             oldest_transaction=self._find_oldest_transaction(tx),
             last_event=last,
             events=counts.events_by_kind(tx, after, last),
@@ -258,6 +267,16 @@ class Metrics:
         for worker_id, silence in snapshot.workers.items():
             self._worker_silence.labels(worker_id).set(silence)
         self._pauses.set(snapshot.pauses)
+        self._budgets.clear()
+        for state in snapshot.budgets:
+            yen = {
+                "limit": state.budget.limit_yen,
+                "reserved": state.use.reserved_yen,
+                "settled": state.use.settled_yen,
+                "left": state.left_yen,
+            }
+            for what, amount in yen.items():
+                self._budgets.labels(state.budget.budget_id, what).set(amount)
         self._oldest_transaction.set(snapshot.oldest_transaction.total_seconds())
         for name, count in snapshot.events.items():
             self._events.labels(name).inc(count)

@@ -10,6 +10,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -34,6 +35,8 @@ _AGREED = (
     "permit_ttl_seconds",
     "permit_settle_seconds",
     "permit_max_yen",
+    "budget_timezone",
+    "budget_alert_percent",
     "same_intent_seconds",
     "query_lease_ttl_seconds",
     "query_ttl_seconds",
@@ -103,6 +106,13 @@ def _host_names(hosts: tuple[str, ...]) -> tuple[str, ...]:
         if "/" in host or "@" in host or (host.count(":") == 1):
             raise ValueError(f"{host!r} must be a host name or an address alone, without scheme, port and path")
     return tuple(host.strip("[]").rstrip(".").lower() for host in hosts)
+
+
+def _time_zone(name: str) -> str:
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise ValueError("must be a time zone by its IANA name, such as Asia/Tokyo or Europe/Berlin") from None
 
 
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
@@ -199,6 +209,14 @@ class Settings(BaseSettings):
         None,
         description="The most that any order may cost, in yen: a permit for more is refused, and so is one for a "
         "worker that does not show what it would pay. Empty: no cap but that of the submission.",
+    )
+    budget_timezone: Annotated[str, AfterValidator(_time_zone)] = Field(
+        "Asia/Tokyo",
+        description="The time zone (IANA name) whose midnight begins the days of a budget that is set from now on; one "
+        "that was set before keeps its own.",
+    )
+    budget_alert_percent: int = Field(
+        80, ge=1, le=100, description="How much of a budget may be used before an alert tells of it, in percent."
     )
     max_intent_bytes: int = Field(262_144, ge=1_024, le=2_097_152, description="The largest intent, in bytes.")
     worker_offline_alert_seconds: Seconds = Field(300, description="Silence after which a worker counts as offline.")
@@ -311,6 +329,8 @@ class Settings(BaseSettings):
             permit_max_yen=self.permit_max_yen,
             rest_leases=self.rest_leases,
             same_intent_within=timedelta(seconds=self.same_intent_seconds),
+            budget_zone=self.budget_timezone,
+            budget_alert_percent=self.budget_alert_percent,
         )
 
     def query_policy(self) -> QueryPolicy:

@@ -7,6 +7,7 @@ from common.program import Program, add_version
 from gateway.cli.commands import (
     alerts,
     backup,
+    budgets,
     callbacks,
     catalog,
     config,
@@ -39,8 +40,8 @@ app = typer.Typer(
 add_version(app, "order-gateway")
 
 for part in (
-    serve, health, events, alerts, tasks, export, decide, decisions, pause, workers, queries, catalog, callbacks,
-    backup, migrate, copy, database, config,
+    serve, health, events, alerts, tasks, export, decide, decisions, pause, budgets, workers, queries, catalog,
+    callbacks, backup, migrate, copy, database, config,
 ):  # fmt: skip
     part.add_to(app)
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from common.order_numbers import MAX_ORDER_NUMBER, order_number
 from common.target import ONLY_ACCOUNT
+from common.tokens import RESERVED
 from gateway.domain.addresses import AddressRefusedError, check_address, inet_aton
 from gateway.domain.instant import utc_text
 from gateway.domain.json_text import JsonTextError, parse_object
@@ -38,6 +39,7 @@ MAX_YEN: Final = 2**53 - 1
 _KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _PART_OF_KEY: Final = re.compile(r"[A-Za-z0-9._-]{0,128}", re.ASCII)
 _ACCOUNT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_TOKEN_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 _LABEL_KEY: Final = re.compile(r"[A-Za-z0-9._/-]{1,64}", re.ASCII)
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
 _LEASE_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -132,6 +134,22 @@ def labels(field: str, values: Mapping[str, str]) -> str:
         if "\0" in value:
             raise invalid(field, f"must not hold the character NUL, as it does under {key}")
     return labels_text(values)
+
+
+def budget_id(field: str, value: str) -> str:
+    """Check a budget's name: 1 to 64 of `A-Z a-z 0-9 . _ -`, first a letter or digit."""
+    if not _ACCOUNT.fullmatch(value):
+        raise invalid(field, "must be 1 to 64 characters of A-Z a-z 0-9 . _ -, the first a letter or digit")
+    return value
+
+
+def token_name(field: str, value: str) -> str:
+    """Check the name of a token, as it is configured; those of the gateway itself and of unnamed tokens are none."""
+    if not _TOKEN_NAME.fullmatch(value):
+        raise invalid(field, "must be 1 to 32 characters of a-z 0-9 _ -, the first a letter")
+    if value in RESERVED:
+        raise invalid(field, f"is {value}, which tokens without a name are called: name the token after who uses it")
+    return value
 
 
 def part_of_key(field: str, value: str) -> str:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from common.target import ONLY_ACCOUNT
+from gateway.domain.budgets import BudgetState
 from gateway.domain.models import TaskDetail
 
 
@@ -109,7 +110,8 @@ class QueuedTask:
 class Health:
     """How the gateway and its workers are (docs/specification.md#health).
 
-    `active_tasks`: those of the `active_count` tasks in execution that were filed first.
+    `active_tasks`: those of the `active_count` tasks in execution that were filed first. `budgets`: those with the
+    least part left first, not all.
     """
 
     queued_count: int
@@ -121,6 +123,7 @@ class Health:
     pauses: tuple[Pause, ...]
     problems: tuple[Problem, ...] = ()
     fellows: GatewaysSeen | None = None
+    budgets: tuple[BudgetState, ...] = ()
 
     @property
     def degraded(self) -> bool:

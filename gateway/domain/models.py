@@ -53,11 +53,21 @@ class AlertKind(StrEnum):
     SITE_ORDER_ID_CONFLICT = "site_order_id_conflict"
     CALLBACK_GIVEN_UP = "callback_given_up"
     FAILED_IN_DOUBT = "failed_in_doubt"
+    BUDGET_NEARLY_USED = "budget_nearly_used"
+    BUDGET_USED_UP = "budget_used_up"
 
     @property
     def is_about_tasks(self) -> bool:
         """Whether its subject is a task, or an order number that tasks share."""
-        return self not in (AlertKind.WORKER_OFFLINE, AlertKind.CALLBACK_GIVEN_UP)
+        return self not in _NOT_ABOUT_TASKS
+
+
+_NOT_ABOUT_TASKS: Final = (
+    AlertKind.WORKER_OFFLINE,
+    AlertKind.CALLBACK_GIVEN_UP,
+    AlertKind.BUDGET_NEARLY_USED,
+    AlertKind.BUDGET_USED_UP,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,8 @@ class Policy:
     permit_max_yen: int | None = None
     rest_leases: RestLeases = RestLeases.PLAIN
     same_intent_within: timedelta = timedelta(0)
+    budget_zone: str = "Asia/Tokyo"
+    budget_alert_percent: int = 80
 
     def slot(self, target: Target) -> str:
         """Return the name of the slot that a task of this target occupies while it is active."""
@@ -175,7 +187,8 @@ class Task:
     `slot`: which one it occupies while it is active. `queued_us`: when it last came into the queue, by the service
     clock. `order_known`: a worker told of an order. `resolved_at`: when a person last stated how it ended;
     `order_stated`: that statement says that there is an order. `terms`: of its last permit, else those last shown.
-    `held_until`: a queued task is kept back until then, by the UTC text of the gateway's clock.
+    `held_until`: a queued task is kept back until then, by the UTC text of the gateway's clock. `submitted_by`: the
+    identity that filed it; None where nobody wrote it down.
     """
 
     row: int
@@ -214,6 +227,7 @@ class Task:
     stop_before_submit: bool = False
     cancel_requested_at: str | None = None
     same_intent_as: str | None = None
+    submitted_by: str | None = None
 
     @property
     def is_plain(self) -> bool:

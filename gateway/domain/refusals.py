@@ -46,6 +46,8 @@ class Reason(StrEnum):
     PERMIT_DRY_RUN = "permit_dry_run"
     CANCEL_REQUESTED = "cancel_requested"
     CANCEL_TOO_LATE = "cancel_too_late"
+    BUDGET_EXCEEDED = "budget_exceeded"
+    BUDGET_NOT_FOUND = "budget_not_found"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 The rule: docs/specification.md#alerts.
 
-A condition (worker offline, task unclaimed, stale, needs a human, failed in doubt) clears itself when it has ended. The
-others tell of something that has happened: they stand until a person has answered them.
+A condition (worker offline, task unclaimed, stale, needs a human, failed in doubt, a budget near its end) clears itself
+when it has ended. The others tell of something that has happened: they stand until a person has answered them.
 """
 
 from collections.abc import Mapping
@@ -30,6 +30,8 @@ _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
     AlertKind.TASK_STALE: "it clears itself when the task is reclaimed, requeued or resolved",
     AlertKind.TASK_NEEDS_HUMAN: "it clears itself when the task is resolved or requeued",
     AlertKind.FAILED_IN_DOUBT: "it clears itself when the task is resolved",
+    AlertKind.BUDGET_NEARLY_USED: "it clears itself when the budget renews, or is raised or removed",
+    AlertKind.BUDGET_USED_UP: "it clears itself when the budget renews, or is raised or removed",
 }
 
 

@@ -6,6 +6,8 @@ from gateway.domain.models import Policy, RestLeases, Task
 from gateway.domain.refusals import Reason
 from gateway.domain.terms import Terms
 from gateway.orders.due import is_late
+from gateway.store import budgets
+from gateway.store.port import ReadTransaction
 
 
 def unmet(policy: Policy, task: Task, terms: Terms | None, now: Instant) -> tuple[Reason, str] | None:
@@ -23,6 +25,11 @@ def unmet(policy: Policy, task: Task, terms: Terms | None, now: Instant) -> tupl
 def is_permit_passed_over(policy: Policy, request: LeaseRequest) -> bool:
     """Tell whether a worker asks for no permit, so that it gets no task on which the permit would judge a condition."""
     return request.via is Via.REST and policy.rest_leases is RestLeases.PLAIN
+
+
+def is_judged(tx: ReadTransaction, policy: Policy, task: Task) -> bool:
+    """Tell whether the permit of this task judges a condition: its own, the gateway's cap, or a budget."""
+    return not task.is_plain or policy.permit_max_yen is not None or bool(budgets.of_task(tx, task))
 
 
 def _over_cap(policy: Policy, task: Task, terms: Terms | None) -> tuple[Reason, str] | None:

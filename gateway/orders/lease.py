@@ -12,7 +12,7 @@ from gateway.domain.states import Placement, TaskStatus
 from gateway.domain.transitions import Event, allowed, check
 from gateway.orders import slots
 from gateway.orders.cancel import cancel_if_requested
-from gateway.orders.conditions import is_permit_passed_over
+from gateway.orders.conditions import is_judged, is_permit_passed_over
 from gateway.orders.due import bring_up_to_date, is_late
 from gateway.orders.expire import expire, expire_due, is_lease_due
 from gateway.orders.history import record_refusal
@@ -57,10 +57,10 @@ def take_next(tx: Transaction, now: Instant, policy: Policy, request: LeaseReque
         return None
     head = tasks.oldest_plain if only_plain else lanes.head
     heads = (head(tx, target) for target in slots.free(tx, policy, served))
-    oldest = min((row for row in heads if row is not None), default=None)
-    if oldest is None:
+    waiting = (tasks.at(tx, row) for row in sorted(row for row in heads if row is not None))
+    task = next((task for task in waiting if not (only_plain and is_judged(tx, policy, task))), None)
+    if task is None:
         return None
-    task = tasks.at(tx, oldest)
     if is_late(task, now) and task.placement is Placement.IMPOSSIBLE:
         return None  # one of more than a batch that came too late at once; the sweep ends them
     return _hand_over(tx, now, policy, task, request, token, Event.LEASE)
@@ -112,7 +112,7 @@ def reclaim(
     refusal = (
         check(Event.RECLAIM, task)
         or _not_served(task, request)
-        or _needs_a_permit(policy, task, request)
+        or _needs_a_permit(tx, policy, task, request)
         or _occupied(tx, policy, task)
     )
     if refusal is not None:
@@ -170,9 +170,9 @@ def _not_served(task: Task, request: LeaseRequest) -> Refusal | None:
     )
 
 
-def _needs_a_permit(policy: Policy, task: Task, request: LeaseRequest) -> Refusal | None:
+def _needs_a_permit(tx: ReadTransaction, policy: Policy, task: Task, request: LeaseRequest) -> Refusal | None:
     """Refuse a task with conditions to a worker over REST, where nobody would judge them."""
-    if not is_permit_passed_over(policy, request) or (task.is_plain and policy.permit_max_yen is None):
+    if not is_permit_passed_over(policy, request) or not is_judged(tx, policy, task):
         return None
     return Refusal(
         Reason.STATUS_CONFLICT,

@@ -16,6 +16,7 @@ from gateway.domain.transitions import allowed
 from gateway.orders.conditions import unmet
 from gateway.orders.history import record, record_refusal
 from gateway.orders.hold import live_lease
+from gateway.orders.reservations import exceeded, reserve
 from gateway.orders.settle import may_have_clicked, settled_us
 from gateway.store import leases, pauses, tasks
 from gateway.store.port import ReadTransaction, Transaction
@@ -39,6 +40,7 @@ def request_permit(tx: Transaction, now: Instant, policy: Policy, request: Permi
         or _pause_refuses(tx, task)
         or _verification_refuses(task, lease, request, now)
         or _earlier_leases_refuse(tx, policy, task, lease, request, now)
+        or _budgets_refuse(tx, task, request, now)
     )
     if request.verification is not None:
         leases.keep_verification(tx, lease, request.verification)
@@ -47,9 +49,11 @@ def request_permit(tx: Transaction, now: Instant, policy: Policy, request: Permi
             tasks.keep_terms(tx, now, task, request.terms)
         record_refusal(tx, now, task, "permit_refused", actor, refusal, **_shown(request))
         return refusal
+    left = reserve(tx, now, task, request.terms)
     leases.permit(tx, now, lease, policy.permit_ttl, request.terms)
     tasks.mark_permitted(tx, now, task, request.terms)
-    record(tx, now, task, "permit", actor, lease_count=task.lease_count, **_shown(request))
+    shown = _shown(request) | ({"budgets_left": left} if left else {})
+    record(tx, now, task, "permit", actor, lease_count=task.lease_count, **shown)
     return Permit(task.task_id, now.utc, policy.permit_ttl)
 
 
@@ -126,6 +130,12 @@ def _earlier_leases_refuse(
             "the verification began before the earlier permit was settled; verify again now", timedelta(0),
         )  # fmt: skip
     return None
+
+
+def _budgets_refuse(tx: ReadTransaction, task: Task, request: PermitRequest, now: Instant) -> Refusal | None:
+    """The last of all rules, so that nothing is refused for a budget that only has to wait."""
+    found = exceeded(tx, now, task, request.terms)
+    return None if found is None else _refuse(task, *found)
 
 
 def _shown(request: PermitRequest) -> dict[str, Any]:

@@ -5,18 +5,20 @@ from datetime import timedelta
 from typing import Final
 
 from common.target import Target, targets
+from gateway.domain.budgets import BudgetState
 from gateway.domain.health import Health, QueuedTask, WorkerSeen
 from gateway.domain.instant import Instant, microseconds, parse_utc
 from gateway.domain.models import Policy, TaskDetail
 from gateway.domain.refusals import Refusal
 from gateway.domain.terms import TermsItem
 from gateway.orders.submit import not_found
-from gateway.store import counts, lanes, pauses, tasks, workers
+from gateway.store import budgets, counts, lanes, pauses, tasks, workers
 from gateway.store.port import ReadTransaction
 from gateway.store.reports import with_reports
 
 MAX_WAITING_SHOWN: Final = 100
 MAX_ACTIVE_SHOWN: Final = 100
+MAX_BUDGETS_SHOWN: Final = 50
 _SIZE_WITHOUT_TEXTS: Final = 4_000
 _SIZE_OF_A_LINE: Final = 120
 
@@ -48,7 +50,18 @@ def health(tx: ReadTransaction, now: Instant, policy: Policy) -> Health:
         workers=workers_seen(tx, now, policy),
         stale_queued_tasks=waiting_too_long(tx, now, policy),
         pauses=pauses.standing(tx),
+        budgets=least_left(tx, now),
     )
+
+
+def least_left(tx: ReadTransaction, now: Instant) -> tuple[BudgetState, ...]:
+    """Return the budgets that stand, the ones with the least part left first, at most 50."""
+    states = budgets.standing(tx, now)
+    return tuple(sorted(states, key=_part_left)[:MAX_BUDGETS_SHOWN])
+
+
+def _part_left(state: BudgetState) -> float:
+    return state.left_yen / state.budget.limit_yen if state.budget.limit_yen else 0.0
 
 
 def workers_seen(tx: ReadTransaction, now: Instant, policy: Policy) -> tuple[WorkerSeen, ...]:

@@ -13,6 +13,7 @@ from gateway.orders.callbacks import call_back
 from gateway.orders.history import record, refusal_details
 from gateway.orders.hold import expire_if_due, is_holder, lease_invalid
 from gateway.orders.numbers import note_number
+from gateway.orders.reservations import reserve_again
 from gateway.orders.submit import not_found
 from gateway.orders.transition import TaskChanges, transition
 from gateway.store import alerts, late_reports, leases, reports, tasks, workers
@@ -137,11 +138,13 @@ def _keep_late(tx: Transaction, now: Instant, task: Task, holder: Holder, told: 
     """Refuse a report and keep it: history, alert, and what it says of an order."""
     if tells_of_an_order(told) and not task.order_known:
         tasks.mark_order_known(tx, now, task)
+    actor = Actor(holder.identity, holder.worker_id)
+    if tells_of_an_order(told):
+        reserve_again(tx, now, task, actor)
     note_number(tx, now, task, told.site_order_id)
     state = _state_of(task, told)
     kept = late_reports.add(tx, now, task, holder, told, state, refusal)
     if kept is Kept.NEW:
-        actor = Actor(holder.identity, holder.worker_id)
         details = refusal_details(refusal, actor, **_said(state, told))
         record(tx, now, task, "report_refused", actor, reason=refusal.message, **details)
     if kept is not Kept.REPEAT:

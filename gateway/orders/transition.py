@@ -16,7 +16,7 @@ from gateway.domain.labels import NO_LABELS
 from gateway.domain.models import Actor, Submission, Task, is_of_an_account
 from gateway.domain.states import ACTIVE, OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, leads_to
-from gateway.orders import transition_alerts
+from gateway.orders import reservations, transition_alerts
 from gateway.orders.callbacks import CALLED_BACK, call_back
 from gateway.orders.history import record
 from gateway.orders.topics import HELD, notify_queue
@@ -82,6 +82,7 @@ def transition(
     record(tx, now, task, event, actor, to, reason=reason, **details)
     if to in CALLED_BACK and (to is not task.status or event is Event.RESOLVE):
         call_back(tx, now, after)
+    reservations.follow(tx, now, event, after, actor, details)
     transition_alerts.apply(tx, now, event, task, after, actor, details)
     if to is TaskStatus.QUEUED or (task.status in ACTIVE and to not in ACTIVE):
         notify_queue(tx, task.target if task.slot is None or is_of_an_account(task.slot) else None)
@@ -97,7 +98,7 @@ def file(
 
     `same_within`: for how long another one's wish counts as the same.
     """
-    filed = tasks.add(tx, now, submission, same_within)
+    filed = tasks.add(tx, now, submission, actor.identity, same_within)
     if filed is None:
         return None
     told = {"account": submission.account, "same_intent_as": filed.same_intent_as}

@@ -93,6 +93,12 @@ def clear_number(tx: Transaction, task_id: str, site_order_id: str) -> None:
     tx.change_any("statement_number_clear", task_id=task_id, site_order_id=site_order_id)
 
 
+def amount_of_order(tx: ReadTransaction, task_id: str) -> int | None:
+    """Return what workers told last of the amount of an order that is on the site, in yen; None if they told none."""
+    row = tx.one("report_amount_of_order", task_id=task_id)
+    return None if row is None else int(row["payable_yen"])
+
+
 def latest_state_of_workers(tx: ReadTransaction, task_id: str) -> OrderState | None:
     """Return the state that workers told last; None if they told none."""
     row = tx.one("report_latest_of_workers", task_id=task_id)

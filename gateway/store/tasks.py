@@ -35,7 +35,9 @@ class WaitingTask:
     first_alert: int
 
 
-def add(tx: Transaction, now: Instant, submission: Submission, same_within: timedelta) -> Filed | None:
+def add(
+    tx: Transaction, now: Instant, submission: Submission, submitted_by: str, same_within: timedelta
+) -> Filed | None:
     """File a task as queued; None if there is one of this id, which is left as it is."""
     row = tx.one(
         "task_insert",
@@ -52,6 +54,7 @@ def add(tx: Transaction, now: Instant, submission: Submission, same_within: time
         held_until=held_until(now, submission.not_before),
         stop_before_submit=int(submission.stop_before_submit),
         intent_key=submission.intent_key,
+        submitted_by=submitted_by,
         same_since=now.later(-same_within),
         elapsed_us=now.elapsed_us,
         at=now.utc,
@@ -270,4 +273,5 @@ def task_of(row: Row) -> Task:
         stop_before_submit=bool(row["stop_before_submit"]),
         cancel_requested_at=row["cancel_requested_at"],
         same_intent_as=row["same_intent_as"],
+        submitted_by=row["submitted_by"],
     )

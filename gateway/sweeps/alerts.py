@@ -8,6 +8,7 @@ from gateway.domain.instant import Instant
 from gateway.domain.models import AlertKind, Policy
 from gateway.operations.alert_outbox import settle_logged, unlogged
 from gateway.operations.alerts import WorkerWatch, watch_queue
+from gateway.operations.budgets import watch_budgets
 from gateway.store.alert_deliveries import Notice
 from gateway.store.port import Store, Transaction
 
@@ -44,13 +45,14 @@ class AlertSweep:
         return {edge: sum(notice.edge == edge for notice in told) for edge in ("raised", "cleared")}
 
     def _watch(self, tx: Transaction, now: Instant) -> int:
-        return watch_queue(tx, now, self._policy) + self._workers.look(tx, now, self._policy)
+        changes = watch_queue(tx, now, self._policy) + watch_budgets(tx, now, self._policy)
+        return changes + self._workers.look(tx, now, self._policy)
 
 
 def _field(notice: Notice) -> dict[str, str]:
     """Name whom an alert is about, where that is a worker or a task."""
     if notice.kind is AlertKind.WORKER_OFFLINE:
         return {"worker_id": notice.subject}
-    if notice.kind in (AlertKind.CALLBACK_GIVEN_UP, AlertKind.SITE_ORDER_ID_CONFLICT):
+    if not notice.kind.is_about_tasks or notice.kind is AlertKind.SITE_ORDER_ID_CONFLICT:
         return {}
     return {"task_id": notice.subject}

@@ -19,6 +19,7 @@ from tests.cancellation.rig import Rig
 SESSION, JOURNAL = "session-of-worker-1", "journal-of-worker-1"
 WAIT = Duration(seconds=5)
 KIND = account_queries_pb2.QUERY_KIND_ORDER_LIST
+BUDGET = {"budget_id": "house", "period": "BUDGET_PERIOD_DAY", "limit_yen": 3_000, "reason": "a reason"}
 ADDRESS = "https://upstream.example/orders"
 
 
@@ -214,6 +215,10 @@ def late_alert(rig: Rig) -> dict[str, Any]:
     return {"alert_id": number, "reason": "a reason"}
 
 
+async def set_budget(rig: Rig) -> None:
+    await ask(rig, "OperationsService/SetBudget", **BUDGET)
+
+
 READS, LEASES, FOLLOWS = Effect.READS, Effect.LEASES, Effect.FOLLOWS
 CASES = (
     Case("OrderService/SubmitOrder", lambda _: {"task_id": "t-1", "site": "sandbox", "intent_json": "{}"}),
@@ -266,6 +271,10 @@ CASES = (
     Case("OperationsService/ListCallbacks", nothing, READS, STALE),
     Case("OperationsService/ReplayCallback", lambda rig: {"callback_id": rig.token}, steps=(test_callback,)),
     Case("OperationsService/SendTestCallback", lambda _: {"url": ADDRESS}),
+    Case("OperationsService/SetBudget", lambda _: BUDGET),
+    Case("OperationsService/ListBudgets", nothing, READS, (set_budget,)),
+    Case("OperationsService/GetBudget", lambda _: {"budget_id": "house"}, READS, (set_budget,)),
+    Case("OperationsService/DeleteBudget", lambda _: {"budget_id": "house", "reason": "a reason"}, steps=(set_budget,)),
     Case("OperationsService/CreateBackup", nothing, steps=(submit,)),
 )
 

@@ -279,6 +279,17 @@ async def terms_over_cap(stage: Stage) -> None:
     await stage.permit(await capped(stage), terms=terms_message(terms(3_001)))
 
 
+async def budget_exceeded(stage: Stage) -> None:
+    await stage.clients.grpc(
+        "OperationsService/SetBudget", budget_id="house", period="BUDGET_PERIOD_DAY", limit_yen=1_000, reason="so much"
+    )
+    await stage.permit(await capped(stage), terms=terms_message(terms(1_001)))
+
+
+async def budget_not_found(stage: Stage) -> None:
+    await getattr(stage.clients, stage.transport)("OperationsService/GetBudget", budget_id="house")
+
+
 async def permit_terms_required(stage: Stage) -> None:
     await stage.permit(await capped(stage))
 
@@ -342,6 +353,8 @@ ROWS: Final[dict[Reason, list[tuple[Callable[[Stage], Awaitable[None]], tuple[st
     Reason.PERMIT_NOT_SETTLED: [(permit_not_settled, PERMITS)],
     Reason.PERMIT_EXPIRED: [(permit_expired, PERMITS)],
     Reason.TERMS_OVER_CAP: [(terms_over_cap, PERMITS)],
+    Reason.BUDGET_EXCEEDED: [(budget_exceeded, PERMITS)],
+    Reason.BUDGET_NOT_FOUND: [(budget_not_found, CONTRACT)],
     Reason.TOO_LATE: [(too_late, PERMITS)],
     Reason.PERMIT_DRY_RUN: [(permit_dry_run, PERMITS)],
     Reason.CANCEL_REQUESTED: [(cancel_requested, PERMITS)],

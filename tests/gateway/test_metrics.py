@@ -10,9 +10,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from gateway.api.codec.terms import terms_message
 from gateway.domain.states import OrderState
 from gateway.metrics import MAX_TARGETS, Metrics
 from tests.gateway.callbacks.receiver import Receiver, receiving
+from tests.gateway.support.book import terms
+from tests.gateway.support.budgets import remove_budget, set_budget
 from tests.gateway.support.grpc_api import RefusedCallError, heartbeat_of
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 from tests.gateway.support.manual_time import ManualTime
@@ -87,6 +90,21 @@ async def test_how_things_stand_and_what_has_happened(gateway: RunningGateway) -
     assert figures["ordergateway_alerts_standing", "task_stale"] == 1
     gateway.pause("rakuten")
     assert (await scraped(gateway))["ordergateway_pauses",] == 1
+
+
+async def test_budgets_show_what_is_reserved_settled_and_left(gateway: RunningGateway) -> None:
+    api = gateway.api
+    await set_budget(api, "house", 5_000)
+    lease = await api.take()
+    await api.permit(lease, terms=terms_message(terms(3_000)))
+    figures = await scraped(gateway)
+    yen = {what: figures["ordergateway_budget_yen", "house", what] for what in ("limit", "reserved", "settled", "left")}
+    assert yen == {"limit": 5_000, "reserved": 3_000, "settled": 0, "left": 2_000}
+    await api.report(lease, OrderState.PAID, payable_yen=2_900, sequence=1)
+    figures = await scraped(gateway)
+    assert figures["ordergateway_budget_yen", "house", "settled"] == 2_900
+    await remove_budget(api, "house")
+    assert ("ordergateway_budget_yen", "house", "left") not in await scraped(gateway)
 
 
 async def test_a_page_has_the_targets_that_wait_longest_and_no_more(gateway: RunningGateway) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gateway.domain.models import LeaseScope
 from tests.simulation.books import ACKNOWLEDGE, PLACED, TICK, TTL, Books, Event, LeaseSeen, TaskSeen, settled_at
+from tests.simulation.budget_auditor import BudgetAuditor
 from tests.simulation.condition_auditor import ConditionAuditor
 from tests.simulation.evidence_auditor import EvidenceAuditor
 from tests.simulation.permit_auditor import PermitAuditor
@@ -62,6 +63,7 @@ class Auditor:
         self._evidence = evidence
         self._permits = PermitAuditor(books, evidence)
         self._conditions = ConditionAuditor(books)
+        self._budgets = BudgetAuditor(books)
         self.backup: Books | None = None
 
     def committed(self, database: sqlite3.Connection, ran_at: float) -> None:
@@ -79,6 +81,7 @@ class Auditor:
             books.last_event = row["sequence"]
             if row["kind"] in ("pause", "resume") or (row["kind"] == "restore" and not row["subject"]):
                 books.paused = row["kind"] != "resume"
+            self._budgets.told(row)
             if row["subject"] in books.intents:
                 subjects.add(row["subject"])
                 self._judge(database, row, ran_at)
@@ -87,6 +90,7 @@ class Auditor:
             self._judge_task(database, subject)
             self._judge_mirror(database, subject)
         self._judge_alerts(database)
+        self._budgets.judge(database)
 
     def _judge_slots(self, database: sqlite3.Connection) -> None:
         """One active task a slot, and each in the slot of its own target."""
@@ -136,6 +140,7 @@ class Auditor:
         event = Event(database, task_id, task, row, json.loads(row["details_json"]), ran_at)
         if kind == "report_refused":
             self._note_report(event)
+            self._budgets.followed(event)
         if kind == "cancel_refused" and event.details["refusal"] == "cancel_too_late":
             self._books.trace.count("cancels that came too late")
         if kind == "cancel_request":
@@ -266,6 +271,7 @@ class Auditor:
             self._books.broken(f"{event.task_id}: report {sequence} was accepted without the token of the lease")
         if (task.lease.number, sequence) > task.newest:  # the same one again says nothing that a person has not seen
             task.newest, task.newest_state = (task.lease.number, sequence), details["state"]
+        self._budgets.followed(event)
 
     def _on_report_after_end(self, event: Event) -> None:
         self._on_report(event)
@@ -308,6 +314,7 @@ class Auditor:
         task.let_go_by_person = True
 
     def _on_resolve(self, event: Event) -> None:
+        self._budgets.followed(event)
         event.task.newest_state = None  # a person's statement counts from here, until a newer report
         permitted = [lease for lease in event.task.leases if lease.may_have_clicked]
         if (

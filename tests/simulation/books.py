@@ -8,6 +8,7 @@ from typing import Any
 
 from common.target import Target
 from sandbox_shop.orders import Order
+from tests.simulation.budgets import Ledger
 from tests.simulation.conditions import Conditions
 from tests.simulation.gateway_machine import POLICY
 from tests.simulation.layout import Layout
@@ -124,6 +125,7 @@ class Books:
         self.forgotten_reports: set[tuple[str, str, int]] = set()
         self.intents: dict[str, dict[str, Any]] = {}
         self.conditions: dict[str, Conditions] = {}
+        self.ledger = Ledger()
         self.targets: dict[str, Target] = {}
         """With which account of which site each task is to be ordered."""
         self.layout: Layout
@@ -194,7 +196,7 @@ class Books:
     def back_up(self) -> "Books":
         """What the gateway will know if it is restored to this moment."""
         kept = copy.copy(self)
-        kept.tasks, kept.mirror = copy.deepcopy(self.tasks), copy.deepcopy(self.mirror)
+        kept.tasks, kept.mirror, kept.ledger = copy.deepcopy((self.tasks, self.mirror, self.ledger))
         return kept
 
     def restore(self, kept: "Books") -> None:
@@ -208,6 +210,7 @@ class Books:
                     self.forgotten_leases.setdefault(task_id, []).append(lease)
             self.forgotten_reports |= {(task_id, *report) for report in task.sequences - known.sequences}
         self.tasks, self.mirror, self.last_event = copy.deepcopy((kept.tasks, kept.mirror, kept.last_event))
+        self.ledger = copy.deepcopy(kept.ledger)
         self.accepted_submits &= self.tasks.keys()
 
 

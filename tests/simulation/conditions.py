@@ -36,7 +36,7 @@ def make_conditions(
     chance: random.Random, intent: Mapping[str, Any], prices: Mapping[str, int], filed_at: datetime
 ) -> Conditions:
     """Conditions for an intent, given what each item costs now and when it is filed."""
-    payable = _payable(intent, prices)
+    payable = payable_yen(intent, prices)
     begins = filed_at + timedelta(seconds=chance.uniform(1.0, 25.0))
     ends = chance.choice((begins, filed_at)) + timedelta(
         seconds=chance.choice((chance.uniform(0.5, 8.0), chance.uniform(5.0, 60.0)))
@@ -51,6 +51,7 @@ def make_conditions(
     )
 
 
-def _payable(intent: Mapping[str, Any], prices: Mapping[str, int]) -> int:
+def payable_yen(intent: Mapping[str, Any], prices: Mapping[str, int]) -> int:
+    """What an intent costs, postage included, at these prices."""
     subtotal = sum(item["quantity"] * prices[item["item_url"]] for item in intent["items"])
     return subtotal + (0 if subtotal >= FREE_SHIPPING_FROM_YEN else SHIPPING_YEN)

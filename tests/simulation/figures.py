@@ -43,7 +43,10 @@ MUST_BE_REACHED: Mapping[World, tuple[str, ...]] = {
         "permits refused for one yen", "recovered tasks permitted",
         "cancels taken before the permit", "cancels that came too late", "permits refused after a cancel",
         "permits refused for dry runs", "dry runs ended", "tasks ended as too late",
-        "leases of tasks that were not to be taken before",
+        "leases of tasks that were not to be taken before", "permits under a budget", "orders under a budget",
+        "permits for all that was left of a budget", "permits refused by a budget",
+        "permits refused by a budget for one yen", "permits in a later period of a budget",
+        "amounts of budgets released",
     ),
 }  # fmt: skip
 """What a hundred runs of each kind of world must have come to: where one of these never happens, what guards it is not

@@ -19,6 +19,7 @@ from gateway.store.port import Store
 from gateway.store.sqlite.backup import back_up
 from gateway.store.sqlite.engine import open_database
 from gateway.sweeps.sweep import Sweep, run_sweep
+from tests.simulation.budgets import ZONE
 from tests.simulation.loop import THE_END, Process, VirtualLoop
 from tests.simulation.rest_door import RestDoor
 from tests.simulation.store import Disk, SimGroupWriter, SimStore, StoreWatch
@@ -33,6 +34,7 @@ SETTINGS = Settings(
     lease_max_wait_seconds=20,
     permit_ttl_seconds=10,
     permit_settle_seconds=90,
+    budget_timezone=ZONE,
     max_intent_bytes=64 * 1024,
     worker_offline_alert_seconds=60,
     task_unclaimed_alert_seconds=120,
@@ -51,7 +53,8 @@ POLICY = SETTINGS.policy()
 SWEEPS = ("expire", "wake", "alerts")
 """Those that run here, in the order in which they start; the others have no part in what the auditor judges."""
 
-BEGINNING = datetime(2026, 7, 27, 9, 0, tzinfo=UTC)
+BEGINNING = datetime(2026, 7, 27, 8, 59, 15, tzinfo=UTC)
+"""A Monday, on which a day begins in the time zone of the budgets three quarters of a minute later."""
 SWEEP_SECONDS = 5.0
 START_SECONDS = 0.5
 

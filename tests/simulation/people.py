@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from grpc.aio import AioRpcError
-from ordergateway.v1 import operations_pb2, orders_pb2
+from ordergateway.v1 import budgets_pb2, operations_pb2, orders_pb2
 from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
 from common.target import Target
 from tests.simulation.books import Books, settled_at
+from tests.simulation.budgets import Wanted
 from tests.simulation.conditions import NONE, Conditions
 from tests.simulation.shop import SimShop
 from tests.simulation.site import item_url
@@ -204,6 +205,24 @@ class Person:
         await asyncio.sleep(seconds)
         await self.resume()
 
+    async def keep_budget(self, wanted: Wanted) -> None:
+        """Sets a budget as soon as the gateway takes it, and raises it later."""
+        await self._set_budget(wanted, wanted.limit_yen)
+        if wanted.raised_to is not None:
+            await asyncio.sleep(wanted.raised_after)
+            await self._set_budget(wanted, wanted.raised_to)
+
+    async def _set_budget(self, wanted: Wanted, yen: int) -> None:
+        request = budgets_pb2.SetBudgetRequest(
+            budget_id=wanted.budget_id, limit_yen=yen, reason="so much is there",
+            scope=budgets_pb2.BudgetScope(**wanted.scope),
+            period=budgets_pb2.BudgetPeriod.Value(f"BUDGET_PERIOD_{wanted.period.upper()}"),
+        )  # fmt: skip
+        taken = await self._act("SetBudget", request)
+        while not taken:
+            await asyncio.sleep(1.0)
+            taken = await self._act("SetBudget", request)
+
     async def expire_and_reclaim(self, task_id: str) -> None:
         """Takes a worker for dead that is not, and has the task taken up at once."""
         request = operations_pb2.ExpireOrderRequest(task_id=task_id, reason="it is dead")
@@ -248,10 +267,13 @@ class Person:
             request.outcome = FAILED
         await self._act("ResolveOrder", request)
 
-    async def _act(self, method: str, request: Any) -> None:
+    async def _act(self, method: str, request: Any) -> bool:
+        """Tell whether the gateway took it."""
         task_id = getattr(request, "task_id", "")
         self._trace("person", f"{task_id}: {method}")
         try:
             await getattr(self._operations, method)(request, metadata=METADATA, timeout=CALL_SECONDS)
         except AioRpcError as error:
             self._trace("person", f"{task_id}: {method} refused: {error.details()}")
+            return False
+        return True

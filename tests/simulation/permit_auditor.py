@@ -3,6 +3,7 @@
 import math
 
 from tests.simulation.books import PERMIT_TTL, Books, Event, LeaseSeen, TaskSeen, settled_at
+from tests.simulation.budget_auditor import BudgetAuditor
 from tests.simulation.condition_auditor import ConditionAuditor
 from tests.simulation.evidence_auditor import EvidenceAuditor
 
@@ -14,6 +15,7 @@ class PermitAuditor:
         self._books = books
         self._evidence = evidence
         self._conditions = ConditionAuditor(books)
+        self._budgets = BudgetAuditor(books)
 
     def granted(self, event: Event) -> None:
         """A lease gets its permit."""
@@ -31,6 +33,7 @@ class PermitAuditor:
             before = [other.permitted_at for other in event.task.leases[:-1] if other.permit_until is not None]
             if any(gateway != self._books.gateway for gateway in before):
                 trace.count("second permits across gateways")
+        self._budgets.granted(event)
         lease.permitted_at = self._books.gateway
         lease.permit_until = self._books.permits[lease.token] = event.at + PERMIT_TTL
 
@@ -40,6 +43,7 @@ class PermitAuditor:
         if refusal == "lease_invalid" or not task.leases:
             return
         self._conditions.refused(event)
+        self._budgets.refused(event)
         if refusal == "permit_not_settled" and self._clock_may_be_behind(task):
             return
         if not self._permit_may_be_over(task.lease, event.at) and not self._grounds_to_refuse(
@@ -64,7 +68,7 @@ class PermitAuditor:
         """Why a permit must not be given now (docs/specification.md#submit-permit)."""
         task, lease = event.task, event.task.lease
         look = event.details.get("verification") or {}
-        grounds = list(self._conditions.grounds_to_refuse(event))
+        grounds = [*self._conditions.grounds_to_refuse(event), *self._budgets.grounds_to_refuse(event)]
         if self._books.paused:
             grounds.append("while dispatch is paused")
         if not lease.acknowledged:

@@ -15,8 +15,9 @@ from tests.simulation import template
 from tests.simulation.account_themes import account_theme_of
 from tests.simulation.auditor import Auditor
 from tests.simulation.books import Books
+from tests.simulation.budgets import BUDGETS_ALONE, make_budgets
 from tests.simulation.condition_themes import condition_theme_of
-from tests.simulation.conditions import NONE, make_conditions
+from tests.simulation.conditions import NONE, make_conditions, payable_yen
 from tests.simulation.evidence_auditor import EvidenceAuditor
 from tests.simulation.faults import ANYTIME, Faults
 from tests.simulation.gateway_machine import BEGINNING, SETTINGS, SWEEPS, GatewayMachine
@@ -185,19 +186,25 @@ class SimulatedWorld:
         alike = theme.alike if theme is not None else self.chance.random() < 0.4
         dear = theme.dear if theme is not None else self.chance.random() < 0.1
         popular = make_intent(self.chance, dear=dear)
-        whose, demands = self._chance("targets"), self._chance("conditions")
+        costs: list[tuple[float, int]] = []
+        whose, demands, allowance = self._chance("targets"), self._chance("conditions"), self._chance("budgets")
+        budgets_alone = allowance.random() < BUDGETS_ALONE
         for number in range(1, tasks + 1):
             intent = popular if alike and self.chance.random() < 0.9 else make_intent(self.chance, dear=dear)
             late = theme.late if theme is not None else 0.0
             at = self.chance.uniform(late, spread) if number > 1 else self.chance.uniform(0, 5.0)
             conditions = NONE
-            if self.kind is World.CONDITIONS:
+            if self.kind is World.CONDITIONS and not budgets_alone:
                 conditions = make_conditions(demands, intent, PRICES, BEGINNING + timedelta(seconds=at))
             self.upstream.submit(f"t-{number}", intent, at, whose.choice(self.layout.targets), conditions)
+            costs.append((at, payable_yen(intent, PRICES)))
+        operator = self._operator(allowance, [yen for _, yen in sorted(costs)], length)
         strange = self._strange_workers()
         await self.faults.run(length)
         for worker_of_others in strange:
             worker_of_others.cancel()
+        for keeps in operator:
+            keeps.cancel()
         self._heal()
         await self._settle()
         judge_end(self.books, self.read)
@@ -205,6 +212,13 @@ class SimulatedWorld:
         self.loop.forget_done()
         await asyncio.sleep(1)
         self.loop.forget_done()
+
+    def _operator(self, chance: random.Random, costs: list[int], length: float) -> "list[asyncio.Task[None]]":
+        """Who keeps the budgets, until the world heals."""
+        if self.kind is not World.CONDITIONS:
+            return []
+        wanted = make_budgets(chance, costs, length)
+        return [asyncio.ensure_future(self.person.keep_budget(budget)) for budget in wanted]
 
     def _strange_workers(self) -> "list[asyncio.Task[None]]":
         """None where the gateway may be put back: what they bought is then known to nobody (docs/guarantees.md)."""

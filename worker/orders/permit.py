@@ -7,6 +7,7 @@
 | says that the site has not settled  | wait, renew, verify again, ask again, confirm again    |
 | says that the lease is invalid      | the lease is lost: nothing more is written to the site |
 | says that the terms are over a cap  | needs_human with 5004, no click                        |
+| says that a budget has not so much  | needs_human with 5005, no click                        |
 | says that it is too late            | failed, no click; needs_human for a recovered task     |
 | says that its cancel was requested  | the same                                               |
 | puts it off for longer than a day   | needs_human, no click                                  |
@@ -41,6 +42,12 @@ PERMIT_PATIENCE = 20.0
 BETWEEN_ASKING = 2.0
 # However often a gateway puts it off: then the slot is given free, and a person decides.
 LONGEST_POSTPONEMENT = 86_400.0
+# A budget may have room later, but an order that waits for it would keep the slot from all others.
+BUDGET_CODE = 5005
+_OVER_A_LIMIT = {
+    errors_pb2.ERROR_REASON_TERMS_OVER_CAP: AMOUNT_CODE,
+    errors_pb2.ERROR_REASON_BUDGET_EXCEEDED: BUDGET_CODE,
+}
 NOT_ASKED = "the gateway could not be asked for a permit"
 
 
@@ -121,9 +128,9 @@ async def _wait_out(run: OrderRun, intent: Intent, confirmation: Confirmation, r
         return _given_up(run, f"too late: {refusal}")
     elif refusal.reason == errors_pb2.ERROR_REASON_CANCEL_REQUESTED:
         return _given_up(run, "cancelled before the click")
-    elif refusal.reason == errors_pb2.ERROR_REASON_TERMS_OVER_CAP:
+    elif (code := _OVER_A_LIMIT.get(refusal.reason)) is not None:
         return needs_human(
-            f"no permit to place the order: {refusal}", error_code=AMOUNT_CODE, payable_yen=confirmation.payable_yen
+            f"no permit to place the order: {refusal}", error_code=code, payable_yen=confirmation.payable_yen
         )
     else:
         return needs_human(f"no permit to place the order ({refusal.reason_name}): {refusal}")

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from google.protobuf import timestamp_pb2
 from ordergateway.v1 import operations_pb2
 
+from gateway.api.codec.budgets import budget_message
 from gateway.api.codec.leases import verification_message
 from gateway.api.codec.orders import order_state, report_message, task_message, task_status
 from gateway.api.codec.times import datetime_of, duration, timestamp
@@ -98,6 +99,7 @@ def health_message(health: Health) -> operations_pb2.GetHealthResponse:
         pauses=[pause_message(pause) for pause in health.pauses],
         problems=[_problem(problem) for problem in health.problems],
         gateways=[_gateway(gateway) for gateway in health.fellows.gateways] if health.fellows else [],
+        budgets=[budget_message(state) for state in health.budgets],
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from gateway.api.errors import ERRORS
+from gateway.domain.budgets import BudgetState
 from gateway.domain.health import GatewaySeen, Health, Pause, Problem
 from gateway.domain.json_writing import JsonText
 from gateway.domain.leases import Lease, OtherOrders, Renewed
@@ -111,6 +112,23 @@ def health_json(health: Health) -> dict[str, Any]:
         "pauses": [_pause_json(pause) for pause in health.pauses],
         "problems": _problems_json(health.problems),
         "gateways": [_gateway_json(gateway) for gateway in health.fellows.gateways] if health.fellows else [],
+        "budgets": [_budget_json(state) for state in health.budgets],
+    }
+
+
+def _budget_json(state: BudgetState) -> dict[str, Any]:
+    budget = state.budget
+    return {
+        "budget_id": budget.budget_id,
+        "site": budget.scope.site,
+        "account": budget.scope.account,
+        "identity": budget.scope.identity,
+        "period": budget.period.value,
+        "limit_yen": budget.limit_yen,
+        "reserved_yen": state.use.reserved_yen,
+        "settled_yen": state.use.settled_yen,
+        "left_yen": state.left_yen,
+        "renews_at": state.window.ends_at,
     }
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from gateway.api.rest.models import AccountShown, Task, Time
+from gateway.domain.budgets import BudgetPeriod
 from gateway.domain.health import ProblemKind
 
 
@@ -62,6 +63,21 @@ class Gateway(BaseModel):
     problems: list[HealthProblem] = Field(description="What did not work there and may have worked at others.")
 
 
+class Budget(BaseModel):
+    """A budget that stands, and what of it is used in its period of now."""
+
+    budget_id: str
+    site: str | None = Field(description="It counts orders on this site; null: on any.")
+    account: str | None = Field(description="It counts orders with this account; null: with any.")
+    identity: str | None = Field(description="It counts orders that the token of this name filed; null: any.")
+    period: BudgetPeriod
+    limit_yen: int
+    reserved_yen: int = Field(description="By permits of whose orders no amount is known yet.")
+    settled_yen: int = Field(description="Paid, or to be paid.")
+    left_yen: int
+    renews_at: Time
+
+
 class Health(BaseModel):
     """How the gateway and its workers are."""
 
@@ -78,4 +94,5 @@ class Health(BaseModel):
     paused: bool = Field(description="True if dispatch is paused for any site.")
     pauses: list[Pause]
     problems: list[HealthProblem]
+    budgets: list[Budget] = Field(description="Those with the least part left first, at most 50.")
     gateways: list[Gateway] = Field(description="By name, at most 50; with SQLite it is the one.")

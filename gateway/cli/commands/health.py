@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import typer
-from ordergateway.v1 import operations_pb2, orders_pb2
+from ordergateway.v1 import budgets_pb2, operations_pb2, orders_pb2
 from rich.text import Text
 
 from common.output import print_json
@@ -58,6 +58,7 @@ def health(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
                 for worker in found.workers
             ),
             *(("waits too long", _waits(task)) for task in found.stale_queued_tasks),
+            *(("budget", _budget(budget)) for budget in found.budgets),
             *(("paused", f"{pause.site or 'all sites'}: {pause.reason}") for pause in found.pauses),
         )
     )
@@ -74,6 +75,11 @@ def _gateway(gateway: operations_pb2.Gateway) -> str:
 def _waits(task: operations_pb2.QueuedTask) -> str:
     unserved = f", no worker serves {Target(task.site, task.account)}" if task.unserved else ""
     return f"{task.task_id}, {span(task.age)}{unserved}"
+
+
+def _budget(budget: budgets_pb2.Budget) -> str:
+    left = f"{budget.budget_id}: {budget.left_yen} of {budget.limit_yen} yen left"
+    return f"{left} until {when(budget, 'renews_at')}"
 
 
 def _waiting_for_a_person(client: Client) -> Iterator[tuple[str, Text]]:

@@ -8,7 +8,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role};
 GRANT INSERT ON backups, events, late_reports, restores, query_results, catalog_queries, task_labels TO {role};
 
 -- What moves on, and stays.
-GRANT INSERT, UPDATE ON alerts, callbacks, catalog_orders, catalog_targets, clock_anchor, lanes, query_counts, query_lanes,
+GRANT INSERT, UPDATE ON alerts, budget_entries, budget_periods, budgets, callbacks, catalog_orders, catalog_targets, clock_anchor, lanes, query_counts, query_lanes,
     sweep_leader, tasks TO {role};
 
 -- What comes and goes. Triggers say which rows of leases and account_queries may go.

@@ -43,3 +43,8 @@ UPDATE reports SET site_order_id = NULL WHERE task_id = :task_id AND site_order_
 -- name: report_latest_of_workers
 SELECT state FROM reports WHERE task_id = :task_id AND stated = 0
 ORDER BY lease_number DESC, sequence DESC, row DESC LIMIT 1;
+
+-- name: report_amount_of_order
+SELECT payable_yen FROM reports
+WHERE task_id = :task_id AND state NOT IN ('created', 'in_cart') AND payable_yen IS NOT NULL
+ORDER BY lease_number DESC, sequence DESC, row DESC LIMIT 1;

@@ -1,9 +1,11 @@
 -- name: task_insert
 INSERT INTO tasks (task_id, site, account, intent_json, callback_url, labels_json, traceparent, status, queued_us,
-    created_at, updated_at, max_total_yen, not_before, not_after, held_until, stop_before_submit, intent_key, same_intent_as)
+    created_at, updated_at, max_total_yen, not_before, not_after, held_until, stop_before_submit, intent_key,
+    submitted_by, same_intent_as)
 VALUES (:task_id, :site, :account, :intent_json, :callback_url, :labels_json, :traceparent, 'queued', :elapsed_us,
     :at, :at,
-    :max_total_yen, :not_before, :not_after, :held_until, :stop_before_submit, :intent_key, (
+    :max_total_yen, :not_before, :not_after, :held_until, :stop_before_submit, :intent_key,
+    :submitted_by, (
         -- The newest one alone, so that however many came before are not looked at.
         SELECT newest.task_id FROM (
             SELECT task_id, created_at FROM tasks

@@ -11,11 +11,12 @@ never on the message text.
   status               reasons                                          what the caller does
   INVALID_ARGUMENT     INVALID_FIELD                                    correct the named fields; never retry as is
   NOT_FOUND            TASK_NOT_FOUND, QUERY_NOT_FOUND,                 check the identifier
-                       WORKER_NOT_FOUND, CALLBACK_NOT_FOUND
+                       WORKER_NOT_FOUND, CALLBACK_NOT_FOUND,
+                       BUDGET_NOT_FOUND
   FAILED_PRECONDITION  LEASE_INVALID, STATUS_CONFLICT,                  read current_status; do not retry as is
                        QUERY_LEASE_INVALID, PERMIT_*, TERMS_OVER_CAP,
                        TOO_LATE, CANCEL_REQUESTED, CANCEL_TOO_LATE,
-                       FEATURE_OFF
+                       BUDGET_EXCEEDED, FEATURE_OFF
   ABORTED              ANOTHER_TASK_ACTIVE, DISPATCH_PAUSED,            wait retry_after (or a while), ask again
                        PERMIT_NOT_SETTLED
   UNAUTHENTICATED      UNAUTHENTICATED                                  send a valid bearer token
@@ -116,7 +117,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     the task as needs_human with error code 5004 and clicks nothing. Who wants it dearer submits it anew.
     """
     ERROR_REASON_PERMIT_TERMS_REQUIRED: _ErrorReason.ValueType  # 27
-    """Permit refused: the task or the gateway has a cap, and the request shows no terms. The worker is older than contract
+    """Permit refused: the task or the gateway has a cap, or a budget counts it, and the request shows no terms. The worker is older than contract
     version 1.1 and must be updated; it ends the task as needs_human and clicks nothing.
     """
     ERROR_REASON_PERMIT_TERMS_CHANGED: _ErrorReason.ValueType  # 28
@@ -139,6 +140,13 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """Cancel refused: the worker that has the task in hand was permitted to place the order, or has placed it. Watch the task
     to see how it ends; what was ordered can only be cancelled on the site.
     """
+    ERROR_REASON_BUDGET_EXCEEDED: _ErrorReason.ValueType  # 33
+    """Permit refused: the terms are more than what is left of a budget. The message names it, what is left, and when it
+    renews; `retry_after` says how long that is, and is absent where the whole budget would not do. The worker ends the
+    task as needs_human with error code 5005 and clicks nothing.
+    """
+    ERROR_REASON_BUDGET_NOT_FOUND: _ErrorReason.ValueType  # 34
+    """No budget has this budget_id."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Which rule refused the call."""
@@ -208,7 +216,7 @@ ERROR_REASON_TERMS_OVER_CAP: ErrorReason.ValueType  # 26
 the task as needs_human with error code 5004 and clicks nothing. Who wants it dearer submits it anew.
 """
 ERROR_REASON_PERMIT_TERMS_REQUIRED: ErrorReason.ValueType  # 27
-"""Permit refused: the task or the gateway has a cap, and the request shows no terms. The worker is older than contract
+"""Permit refused: the task or the gateway has a cap, or a budget counts it, and the request shows no terms. The worker is older than contract
 version 1.1 and must be updated; it ends the task as needs_human and clicks nothing.
 """
 ERROR_REASON_PERMIT_TERMS_CHANGED: ErrorReason.ValueType  # 28
@@ -231,6 +239,13 @@ ERROR_REASON_CANCEL_TOO_LATE: ErrorReason.ValueType  # 32
 """Cancel refused: the worker that has the task in hand was permitted to place the order, or has placed it. Watch the task
 to see how it ends; what was ordered can only be cancelled on the site.
 """
+ERROR_REASON_BUDGET_EXCEEDED: ErrorReason.ValueType  # 33
+"""Permit refused: the terms are more than what is left of a budget. The message names it, what is left, and when it
+renews; `retry_after` says how long that is, and is absent where the whole budget would not do. The worker ends the
+task as needs_human with error code 5005 and clicks nothing.
+"""
+ERROR_REASON_BUDGET_NOT_FOUND: ErrorReason.ValueType  # 34
+"""No budget has this budget_id."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final

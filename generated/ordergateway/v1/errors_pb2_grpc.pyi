@@ -11,11 +11,12 @@ never on the message text.
   status               reasons                                          what the caller does
   INVALID_ARGUMENT     INVALID_FIELD                                    correct the named fields; never retry as is
   NOT_FOUND            TASK_NOT_FOUND, QUERY_NOT_FOUND,                 check the identifier
-                       WORKER_NOT_FOUND, CALLBACK_NOT_FOUND
+                       WORKER_NOT_FOUND, CALLBACK_NOT_FOUND,
+                       BUDGET_NOT_FOUND
   FAILED_PRECONDITION  LEASE_INVALID, STATUS_CONFLICT,                  read current_status; do not retry as is
                        QUERY_LEASE_INVALID, PERMIT_*, TERMS_OVER_CAP,
                        TOO_LATE, CANCEL_REQUESTED, CANCEL_TOO_LATE,
-                       FEATURE_OFF
+                       BUDGET_EXCEEDED, FEATURE_OFF
   ABORTED              ANOTHER_TASK_ACTIVE, DISPATCH_PAUSED,            wait retry_after (or a while), ask again
                        PERMIT_NOT_SETTLED
   UNAUTHENTICATED      UNAUTHENTICATED                                  send a valid bearer token

@@ -19,6 +19,7 @@ from connectrpc.errors import ConnectError
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.protocol import ProtocolType
 from connectrpc.server import ConnectASGIApplication, ConnectWSGIApplication, DEFAULT_READ_MAX_BYTES, Endpoint, EndpointSync
+from ordergateway.v1.budgets_pb2 import DeleteBudgetRequest, DeleteBudgetResponse, GetBudgetRequest, GetBudgetResponse, ListBudgetsRequest, ListBudgetsResponse, SetBudgetRequest, SetBudgetResponse
 from pyqwest import Client, SyncClient
 
 from .operations_pb2 import ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, DecideOrdersRequest, DecideOrdersResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionOutcomesRequest, ListDecisionOutcomesResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
@@ -198,6 +199,38 @@ class OperationsService(Protocol):
         Files a callback of type `order.test` to a URL.
 
         Refusals: INVALID_ARGUMENT (url).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def set_budget(self, request: SetBudgetRequest, ctx: RequestContext[SetBudgetRequest, SetBudgetResponse], /) -> SetBudgetResponse:
+        """
+        Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
+        counts, its period and its time zone stay as they were first set, also after it was removed.
+
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (STATUS_CONFLICT: it has another scope or period),
+        RESOURCE_EXHAUSTED (TOO_MANY: 1,000 stand).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def list_budgets(self, request: ListBudgetsRequest, ctx: RequestContext[ListBudgetsRequest, ListBudgetsResponse], /) -> ListBudgetsResponse:
+        """
+        The budgets that stand, by name.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def get_budget(self, request: GetBudgetRequest, ctx: RequestContext[GetBudgetRequest, GetBudgetResponse], /) -> GetBudgetResponse:
+        """
+        A budget, also one that was removed, with its ledger, newest first.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def delete_budget(self, request: DeleteBudgetRequest, ctx: RequestContext[DeleteBudgetRequest, DeleteBudgetResponse], /) -> DeleteBudgetResponse:
+        """
+        Lets a budget stand no more. Its ledger stays.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -431,6 +464,50 @@ class OperationsServiceASGIApplication(ConnectASGIApplication[OperationsService]
                         stream_type=StreamType.UNARY,
                     ),
                     function=svc.send_test_callback,
+                ),
+                "/ordergateway.v1.OperationsService/SetBudget": Endpoint.unary(
+                    method=MethodInfo(
+                        name="SetBudget",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=SetBudgetRequest,
+                        output=SetBudgetResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.set_budget,
+                ),
+                "/ordergateway.v1.OperationsService/ListBudgets": Endpoint.unary(
+                    method=MethodInfo(
+                        name="ListBudgets",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListBudgetsRequest,
+                        output=ListBudgetsResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.list_budgets,
+                ),
+                "/ordergateway.v1.OperationsService/GetBudget": Endpoint.unary(
+                    method=MethodInfo(
+                        name="GetBudget",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=GetBudgetRequest,
+                        output=GetBudgetResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.get_budget,
+                ),
+                "/ordergateway.v1.OperationsService/DeleteBudget": Endpoint.unary(
+                    method=MethodInfo(
+                        name="DeleteBudget",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=DeleteBudgetRequest,
+                        output=DeleteBudgetResponse,
+                        idempotency_level=IdempotencyLevel.UNKNOWN,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.delete_budget,
                 ),
                 "/ordergateway.v1.OperationsService/CreateBackup": Endpoint.unary(
                     method=MethodInfo(
@@ -983,6 +1060,110 @@ class OperationsServiceClient(ConnectClient):
             headers=headers,
             timeout_ms=timeout_ms,
         )
+    async def set_budget(
+        self,
+        request: SetBudgetRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> SetBudgetResponse:
+        """
+        Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
+        counts, its period and its time zone stay as they were first set, also after it was removed.
+
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (STATUS_CONFLICT: it has another scope or period),
+        RESOURCE_EXHAUSTED (TOO_MANY: 1,000 stand).
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="SetBudget",
+                service_name="ordergateway.v1.OperationsService",
+                input=SetBudgetRequest,
+                output=SetBudgetResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    async def list_budgets(
+        self,
+        request: ListBudgetsRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListBudgetsResponse:
+        """
+        The budgets that stand, by name.
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListBudgets",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListBudgetsRequest,
+                output=ListBudgetsResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    async def get_budget(
+        self,
+        request: GetBudgetRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> GetBudgetResponse:
+        """
+        A budget, also one that was removed, with its ledger, newest first.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="GetBudget",
+                service_name="ordergateway.v1.OperationsService",
+                input=GetBudgetRequest,
+                output=GetBudgetResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    async def delete_budget(
+        self,
+        request: DeleteBudgetRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> DeleteBudgetResponse:
+        """
+        Lets a budget stand no more. Its ledger stays.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="DeleteBudget",
+                service_name="ordergateway.v1.OperationsService",
+                input=DeleteBudgetRequest,
+                output=DeleteBudgetResponse,
+                idempotency_level=IdempotencyLevel.UNKNOWN,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
     async def create_backup(
         self,
         request: CreateBackupRequest,
@@ -1170,6 +1351,38 @@ class OperationsServiceSync(Protocol):
         Files a callback of type `order.test` to a URL.
 
         Refusals: INVALID_ARGUMENT (url).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def set_budget(self, request: SetBudgetRequest, ctx: RequestContext[SetBudgetRequest, SetBudgetResponse], /) -> SetBudgetResponse:
+        """
+        Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
+        counts, its period and its time zone stay as they were first set, also after it was removed.
+
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (STATUS_CONFLICT: it has another scope or period),
+        RESOURCE_EXHAUSTED (TOO_MANY: 1,000 stand).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def list_budgets(self, request: ListBudgetsRequest, ctx: RequestContext[ListBudgetsRequest, ListBudgetsResponse], /) -> ListBudgetsResponse:
+        """
+        The budgets that stand, by name.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def get_budget(self, request: GetBudgetRequest, ctx: RequestContext[GetBudgetRequest, GetBudgetResponse], /) -> GetBudgetResponse:
+        """
+        A budget, also one that was removed, with its ledger, newest first.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def delete_budget(self, request: DeleteBudgetRequest, ctx: RequestContext[DeleteBudgetRequest, DeleteBudgetResponse], /) -> DeleteBudgetResponse:
+        """
+        Lets a budget stand no more. Its ledger stays.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -1401,6 +1614,50 @@ class OperationsServiceWSGIApplication(ConnectWSGIApplication):
                         stream_type=StreamType.UNARY,
                     ),
                     function=service.send_test_callback,
+                ),
+                "/ordergateway.v1.OperationsService/SetBudget": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="SetBudget",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=SetBudgetRequest,
+                        output=SetBudgetResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.set_budget,
+                ),
+                "/ordergateway.v1.OperationsService/ListBudgets": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="ListBudgets",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListBudgetsRequest,
+                        output=ListBudgetsResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.list_budgets,
+                ),
+                "/ordergateway.v1.OperationsService/GetBudget": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="GetBudget",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=GetBudgetRequest,
+                        output=GetBudgetResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.get_budget,
+                ),
+                "/ordergateway.v1.OperationsService/DeleteBudget": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="DeleteBudget",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=DeleteBudgetRequest,
+                        output=DeleteBudgetResponse,
+                        idempotency_level=IdempotencyLevel.UNKNOWN,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.delete_budget,
                 ),
                 "/ordergateway.v1.OperationsService/CreateBackup": EndpointSync.unary(
                     method=MethodInfo(
@@ -1947,6 +2204,110 @@ class OperationsServiceClientSync(ConnectClientSync):
                 service_name="ordergateway.v1.OperationsService",
                 input=SendTestCallbackRequest,
                 output=SendTestCallbackResponse,
+                idempotency_level=IdempotencyLevel.UNKNOWN,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    def set_budget(
+        self,
+        request: SetBudgetRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> SetBudgetResponse:
+        """
+        Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
+        counts, its period and its time zone stay as they were first set, also after it was removed.
+
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (STATUS_CONFLICT: it has another scope or period),
+        RESOURCE_EXHAUSTED (TOO_MANY: 1,000 stand).
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="SetBudget",
+                service_name="ordergateway.v1.OperationsService",
+                input=SetBudgetRequest,
+                output=SetBudgetResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    def list_budgets(
+        self,
+        request: ListBudgetsRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListBudgetsResponse:
+        """
+        The budgets that stand, by name.
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListBudgets",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListBudgetsRequest,
+                output=ListBudgetsResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    def get_budget(
+        self,
+        request: GetBudgetRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> GetBudgetResponse:
+        """
+        A budget, also one that was removed, with its ledger, newest first.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="GetBudget",
+                service_name="ordergateway.v1.OperationsService",
+                input=GetBudgetRequest,
+                output=GetBudgetResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    def delete_budget(
+        self,
+        request: DeleteBudgetRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> DeleteBudgetResponse:
+        """
+        Lets a budget stand no more. Its ledger stays.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="DeleteBudget",
+                service_name="ordergateway.v1.OperationsService",
+                input=DeleteBudgetRequest,
+                output=DeleteBudgetResponse,
                 idempotency_level=IdempotencyLevel.UNKNOWN,
                 stream_type=StreamType.UNARY,
             ),

@@ -27,6 +27,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from ordergateway.v1 import budgets_pb2 as _budgets_pb2
 from ordergateway.v1 import errors_pb2 as _errors_pb2
 from ordergateway.v1 import order_leases_pb2 as _order_leases_pb2
 from ordergateway.v1 import orders_pb2 as _orders_pb2
@@ -67,6 +68,10 @@ class _AlertKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AlertKind.V
     """A callback was given up."""
     ALERT_KIND_FAILED_IN_DOUBT: _AlertKind.ValueType  # 9
     """A worker ended a task as failed though an order is possible or certain."""
+    ALERT_KIND_BUDGET_NEARLY_USED: _AlertKind.ValueType  # 10
+    """RAKUTEN_BUDGET_ALERT_PERCENT of a budget is used."""
+    ALERT_KIND_BUDGET_USED_UP: _AlertKind.ValueType  # 11
+    """All of a budget is used."""
 
 class AlertKind(_AlertKind, metaclass=_AlertKindEnumTypeWrapper):
     """What an alert is about."""
@@ -91,6 +96,10 @@ ALERT_KIND_CALLBACK_GIVEN_UP: AlertKind.ValueType  # 8
 """A callback was given up."""
 ALERT_KIND_FAILED_IN_DOUBT: AlertKind.ValueType  # 9
 """A worker ended a task as failed though an order is possible or certain."""
+ALERT_KIND_BUDGET_NEARLY_USED: AlertKind.ValueType  # 10
+"""RAKUTEN_BUDGET_ALERT_PERCENT of a budget is used."""
+ALERT_KIND_BUDGET_USED_UP: AlertKind.ValueType  # 11
+"""All of a budget is used."""
 Global___AlertKind: _TypeAlias = AlertKind  # noqa: Y015
 
 class _HealthStatus:
@@ -268,7 +277,7 @@ class GetInfoResponse(_message.Message):
     """Version of the contract, MAJOR.MINOR. Within one major version a higher minor one only adds. 1.1: terms and caps
     (Terms, max_total_yen), times (not_before, not_after), dry runs
     (stop_before_submit), cancel requests (while_leased),
-    same_intent_as.
+    same_intent_as, budgets.
     """
     def __init__(
         self,
@@ -318,6 +327,7 @@ class GetHealthResponse(_message.Message):
     PROBLEMS_FIELD_NUMBER: _builtins.int
     ACTIVE_COUNT_FIELD_NUMBER: _builtins.int
     GATEWAYS_FIELD_NUMBER: _builtins.int
+    BUDGETS_FIELD_NUMBER: _builtins.int
     status: Global___HealthStatus.ValueType
     """All is well, or not."""
     queued_count: _builtins.int
@@ -358,6 +368,10 @@ class GetHealthResponse(_message.Message):
         SQLite it is the one.
         """
 
+    @_builtins.property
+    def budgets(self) -> _containers.RepeatedCompositeFieldContainer[_budgets_pb2.Budget]:
+        """Budgets that stand, the ones with the least part left first; at most 50."""
+
     def __init__(
         self,
         *,
@@ -372,10 +386,11 @@ class GetHealthResponse(_message.Message):
         problems: _abc.Iterable[Global___HealthProblem] | None = ...,
         active_count: _builtins.int = ...,
         gateways: _abc.Iterable[Global___Gateway] | None = ...,
+        budgets: _abc.Iterable[_budgets_pb2.Budget] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_count", b"active_count", "active_tasks", b"active_tasks", "gateways", b"gateways", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_count", b"active_count", "active_tasks", b"active_tasks", "budgets", b"budgets", "gateways", b"gateways", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from ordergateway.v1 import budgets_pb2 as ordergateway_dot_v1_dot_budgets__pb2
 from ordergateway.v1 import operations_pb2 as ordergateway_dot_v1_dot_operations__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -132,6 +133,26 @@ class OperationsServiceStub:
                 '/ordergateway.v1.OperationsService/SendTestCallback',
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackRequest.SerializeToString,
                 response_deserializer=ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackResponse.FromString,
+                _registered_method=True)
+        self.SetBudget = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/SetBudget',
+                request_serializer=ordergateway_dot_v1_dot_budgets__pb2.SetBudgetRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_budgets__pb2.SetBudgetResponse.FromString,
+                _registered_method=True)
+        self.ListBudgets = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/ListBudgets',
+                request_serializer=ordergateway_dot_v1_dot_budgets__pb2.ListBudgetsRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_budgets__pb2.ListBudgetsResponse.FromString,
+                _registered_method=True)
+        self.GetBudget = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/GetBudget',
+                request_serializer=ordergateway_dot_v1_dot_budgets__pb2.GetBudgetRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_budgets__pb2.GetBudgetResponse.FromString,
+                _registered_method=True)
+        self.DeleteBudget = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/DeleteBudget',
+                request_serializer=ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetResponse.FromString,
                 _registered_method=True)
         self.CreateBackup = channel.unary_unary(
                 '/ordergateway.v1.OperationsService/CreateBackup',
@@ -323,6 +344,42 @@ class OperationsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetBudget(self, request, context):
+        """Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
+        counts, its period and its time zone stay as they were first set, also after it was removed.
+
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (STATUS_CONFLICT: it has another scope or period),
+        RESOURCE_EXHAUSTED (TOO_MANY: 1,000 stand).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListBudgets(self, request, context):
+        """The budgets that stand, by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetBudget(self, request, context):
+        """A budget, also one that was removed, with its ledger, newest first.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteBudget(self, request, context):
+        """Lets a budget stand no more. Its ledger stays.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CreateBackup(self, request, context):
         """Makes an online backup beside the database and verifies it.
 
@@ -429,6 +486,26 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     servicer.SendTestCallback,
                     request_deserializer=ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackRequest.FromString,
                     response_serializer=ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackResponse.SerializeToString,
+            ),
+            'SetBudget': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetBudget,
+                    request_deserializer=ordergateway_dot_v1_dot_budgets__pb2.SetBudgetRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_budgets__pb2.SetBudgetResponse.SerializeToString,
+            ),
+            'ListBudgets': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBudgets,
+                    request_deserializer=ordergateway_dot_v1_dot_budgets__pb2.ListBudgetsRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_budgets__pb2.ListBudgetsResponse.SerializeToString,
+            ),
+            'GetBudget': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetBudget,
+                    request_deserializer=ordergateway_dot_v1_dot_budgets__pb2.GetBudgetRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_budgets__pb2.GetBudgetResponse.SerializeToString,
+            ),
+            'DeleteBudget': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteBudget,
+                    request_deserializer=ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetResponse.SerializeToString,
             ),
             'CreateBackup': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateBackup,
@@ -953,6 +1030,114 @@ class OperationsService:
             '/ordergateway.v1.OperationsService/SendTestCallback',
             ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackRequest.SerializeToString,
             ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetBudget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/SetBudget',
+            ordergateway_dot_v1_dot_budgets__pb2.SetBudgetRequest.SerializeToString,
+            ordergateway_dot_v1_dot_budgets__pb2.SetBudgetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBudgets(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/ListBudgets',
+            ordergateway_dot_v1_dot_budgets__pb2.ListBudgetsRequest.SerializeToString,
+            ordergateway_dot_v1_dot_budgets__pb2.ListBudgetsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetBudget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/GetBudget',
+            ordergateway_dot_v1_dot_budgets__pb2.GetBudgetRequest.SerializeToString,
+            ordergateway_dot_v1_dot_budgets__pb2.GetBudgetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteBudget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/DeleteBudget',
+            ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetRequest.SerializeToString,
+            ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetResponse.FromString,
             options,
             channel_credentials,
             insecure,

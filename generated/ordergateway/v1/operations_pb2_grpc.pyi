@@ -22,6 +22,7 @@ allowed. A repeat of an action whose answer was lost is refused with STATUS_CONF
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from ordergateway.v1 import budgets_pb2 as _budgets_pb2
 from ordergateway.v1 import operations_pb2 as _operations_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -152,6 +153,25 @@ class OperationsServiceStub:
 
     Refusals: INVALID_ARGUMENT (url).
     """
+    SetBudget: _grpc.UnaryUnaryMultiCallable[_budgets_pb2.SetBudgetRequest, _budgets_pb2.SetBudgetResponse]
+    """Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
+    counts, its period and its time zone stay as they were first set, also after it was removed.
+
+    Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (STATUS_CONFLICT: it has another scope or period),
+    RESOURCE_EXHAUSTED (TOO_MANY: 1,000 stand).
+    """
+    ListBudgets: _grpc.UnaryUnaryMultiCallable[_budgets_pb2.ListBudgetsRequest, _budgets_pb2.ListBudgetsResponse]
+    """The budgets that stand, by name."""
+    GetBudget: _grpc.UnaryUnaryMultiCallable[_budgets_pb2.GetBudgetRequest, _budgets_pb2.GetBudgetResponse]
+    """A budget, also one that was removed, with its ledger, newest first.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND.
+    """
+    DeleteBudget: _grpc.UnaryUnaryMultiCallable[_budgets_pb2.DeleteBudgetRequest, _budgets_pb2.DeleteBudgetResponse]
+    """Lets a budget stand no more. Its ledger stays.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND.
+    """
     CreateBackup: _grpc.UnaryUnaryMultiCallable[_operations_pb2.CreateBackupRequest, _operations_pb2.CreateBackupResponse]
     """Makes an online backup beside the database and verifies it.
 
@@ -264,6 +284,25 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     """Files a callback of type `order.test` to a URL.
 
     Refusals: INVALID_ARGUMENT (url).
+    """
+    SetBudget: _aio.UnaryUnaryMultiCallable[_budgets_pb2.SetBudgetRequest, _budgets_pb2.SetBudgetResponse]  # type: ignore[assignment]
+    """Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
+    counts, its period and its time zone stay as they were first set, also after it was removed.
+
+    Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (STATUS_CONFLICT: it has another scope or period),
+    RESOURCE_EXHAUSTED (TOO_MANY: 1,000 stand).
+    """
+    ListBudgets: _aio.UnaryUnaryMultiCallable[_budgets_pb2.ListBudgetsRequest, _budgets_pb2.ListBudgetsResponse]  # type: ignore[assignment]
+    """The budgets that stand, by name."""
+    GetBudget: _aio.UnaryUnaryMultiCallable[_budgets_pb2.GetBudgetRequest, _budgets_pb2.GetBudgetResponse]  # type: ignore[assignment]
+    """A budget, also one that was removed, with its ledger, newest first.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND.
+    """
+    DeleteBudget: _aio.UnaryUnaryMultiCallable[_budgets_pb2.DeleteBudgetRequest, _budgets_pb2.DeleteBudgetResponse]  # type: ignore[assignment]
+    """Lets a budget stand no more. Its ledger stays.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND.
     """
     CreateBackup: _aio.UnaryUnaryMultiCallable[_operations_pb2.CreateBackupRequest, _operations_pb2.CreateBackupResponse]  # type: ignore[assignment]
     """Makes an online backup beside the database and verifies it.
@@ -488,6 +527,49 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Files a callback of type `order.test` to a URL.
 
         Refusals: INVALID_ARGUMENT (url).
+        """
+
+    @_abc_1.abstractmethod
+    def SetBudget(
+        self,
+        request: _budgets_pb2.SetBudgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_budgets_pb2.SetBudgetResponse, _abc.Awaitable[_budgets_pb2.SetBudgetResponse]]:
+        """Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
+        counts, its period and its time zone stay as they were first set, also after it was removed.
+
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (STATUS_CONFLICT: it has another scope or period),
+        RESOURCE_EXHAUSTED (TOO_MANY: 1,000 stand).
+        """
+
+    @_abc_1.abstractmethod
+    def ListBudgets(
+        self,
+        request: _budgets_pb2.ListBudgetsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_budgets_pb2.ListBudgetsResponse, _abc.Awaitable[_budgets_pb2.ListBudgetsResponse]]:
+        """The budgets that stand, by name."""
+
+    @_abc_1.abstractmethod
+    def GetBudget(
+        self,
+        request: _budgets_pb2.GetBudgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_budgets_pb2.GetBudgetResponse, _abc.Awaitable[_budgets_pb2.GetBudgetResponse]]:
+        """A budget, also one that was removed, with its ledger, newest first.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteBudget(
+        self,
+        request: _budgets_pb2.DeleteBudgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_budgets_pb2.DeleteBudgetResponse, _abc.Awaitable[_budgets_pb2.DeleteBudgetResponse]]:
+        """Lets a budget stand no more. Its ledger stays.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

@@ -56,6 +56,10 @@ OperationsService/ClearAlert O
 OperationsService/ListCallbacks O
 OperationsService/ReplayCallback O
 OperationsService/SendTestCallback O
+OperationsService/SetBudget O
+OperationsService/ListBudgets O
+OperationsService/GetBudget O
+OperationsService/DeleteBudget O
 OperationsService/CreateBackup O
 """
 

@@ -32,6 +32,19 @@ def fill_file(path: Path) -> None:
     )  # fmt: skip
     add("leases", task_id="po-0", lease_number=1, token=ODD, worker_id="w1", session_id="s", journal_id="j", via="grpc",
         started_at=AT, started_us=77_000_000, given_count=2)  # fmt: skip
+    add(
+        "budgets",
+        budget_id="house",
+        scope="all",
+        period="month",
+        zone="Asia/Tokyo",
+        limit_yen=LARGE,
+        set_at=AT,
+        set_by=ODD,
+    )
+    add("budget_periods", budget_id="house", starts_at=AT)
+    add("budget_entries", budget_id="house", starts_at=AT, task_id="po-0", lease_number=1, granted_at=AT,
+        reserved_yen=LARGE, state="reserved", counted_yen=LARGE, changed_at=AT)  # fmt: skip
     add("reports", task_id="po-1", state="paid", payable_yen=LARGE, detail=ODD, lease_number=1, sequence=LARGE,
         error_code=-LARGE - 1, reported_at=AT)  # fmt: skip
     add("order_numbers", site="rakuten", site_order_id=ODD, task_id="po-1", told_at=AT, account="a1")

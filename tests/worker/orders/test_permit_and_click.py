@@ -66,6 +66,15 @@ async def test_terms_over_the_cap_need_a_human_with_5004_and_no_click_is_made(be
     assert (await bench.shop.control.counters())["submits_received"] == 0
 
 
+async def test_a_budget_that_has_not_so_much_needs_a_human_with_5005_and_no_click_is_made(bench: Bench) -> None:
+    exceeded = Refusal(grpc.StatusCode.FAILED_PRECONDITION, errors_pb2.ERROR_REASON_BUDGET_EXCEEDED, retry_after=9_000)
+    bench.gateway.script["RequestSubmitPermit"] = [exceeded]
+    end = await bench.execute()
+    assert (end.terminal_status, end.error_code) == (NEEDS_HUMAN, 5005)
+    assert end.payable_yen > 0
+    assert (await bench.shop.control.counters())["submits_received"] == 0
+
+
 async def test_what_was_cancelled_before_the_click_ends_as_failed(bench: Bench) -> None:
     cancelled = Refusal(grpc.StatusCode.FAILED_PRECONDITION, errors_pb2.ERROR_REASON_CANCEL_REQUESTED)
     bench.gateway.script["RequestSubmitPermit"] = [cancelled]

@@ -171,7 +171,7 @@ def test_one_alert_of_a_kind_stands_for_a_subject(book: StoreBook) -> None:
 
 def test_labels_are_indexed_when_a_task_is_filed_and_never_change(book: StoreBook) -> None:
     labels = '{"a":"1","b/c":"\\u65e5\\"\\\\"}'
-    book.run(tasks.add, Submission("po-1", "rakuten", "{}", None, labels_json=labels), timedelta(0))
+    book.run(tasks.add, Submission("po-1", "rakuten", "{}", None, labels_json=labels), "upstream", timedelta(0))
     found = book.rows("SELECT key, value, row FROM task_labels ORDER BY key")
     assert [tuple(row.values()) for row in found] == [("a", "1", 1), ("b/c", '日"\\', 1)]
     with pytest.raises(book.engine.violation, match="labels never change"):

@@ -20,6 +20,7 @@ from gateway.orders.others import other_orders
 from gateway.orders.search import search_tasks
 from gateway.store import alerts, backups, late_reports, leases, tasks, workers
 from gateway.store.sqlite.schema import migrate, migrations
+from tests.gateway.orders.test_budgets import permitted, stands, with_budget
 from tests.gateway.support.book import Book
 from tests.gateway.support.manual_time import ManualTime
 
@@ -207,3 +208,21 @@ def test_a_queue_of_before_conditions_is_handed_out_as_it_was(tmp_path: Path) ->
         book.report(lease, terminal=True)
         book.permit(book.take("po-2"))
         assert book.task("po-2").submit_permitted_at is not None
+
+
+def test_orders_of_before_budgets_count_for_all_but_not_for_an_identity(tmp_path: Path) -> None:
+    def queued(connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO tasks (task_id, site, intent_json, status, created_at, updated_at)"
+            " VALUES (?, 'rakuten', '{}', 'queued', ?, ?)",
+            [("po-1", AT, AT)],
+        )
+
+    of_version(tmp_path / "gateway.db", 24, queued)
+    with Book(tmp_path / "gateway.db", ManualTime()) as book:
+        assert book.task().submitted_by is None
+        with_budget(book, 1_000, "alice", identity="alice")
+        with_budget(book, 1_000, "all")
+        permitted(book, 900)
+        assert stands(book, "alice") == (0, 0, 1_000)
+        assert stands(book, "all") == (900, 0, 100)
