@@ -4,12 +4,14 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from bench.result import Result
 from bench.scenarios import Size
-from bench.target_scenarios import NOW, timed
+from bench.target_scenarios import NOW, ROUNDS, timed
 from gateway.domain.search import TaskSearch
 from gateway.domain.states import TaskStatus
 from gateway.orders.search import search_tasks
@@ -51,7 +53,7 @@ def searches(size: Size, folder: Path) -> Iterator[Result]:
     many = 1_000_000 // size.scale
     with database(folder / "few.db", FEW) as few, database(folder / "many.db", many) as large:
         for name, wanted in conditions(few).items():
-            small, great = page_ms(few, wanted), page_ms(large, conditions(large)[name])
+            small, great = pages_ms((few, wanted), (large, conditions(large)[name]))
             yield Result(
                 f"first page, {name}, {many:,} tasks", f"{small:.2f} ms", f"{great:.2f} ms", great / small, 1.5, False,
                 "times",
@@ -86,7 +88,7 @@ def conditions(tx: SqliteTransaction) -> Mapping[str, TaskSearch]:
         "prefix of all": {"task_id_prefix": "po-"},
         "prefix of one": {"task_id_prefix": "a-rare"},
         "contained in all": {"task_id_contains": "o-0"},
-        "contained in one (not flat: 20,000 rows a page)": {"task_id_contains": "rare"},
+        "contained in one (1,000 rows a page)": {"task_id_contains": "rare"},
     }
     return {name: TaskSearch(**fields) for name, fields in wanted.items()}
 
@@ -109,13 +111,13 @@ def database(path: Path, count: int) -> Iterator[SqliteTransaction]:
         connection.close()
 
 
-def page_ms(tx: SqliteTransaction, wanted: TaskSearch) -> float:
-    """Milliseconds (p50) that a first page takes."""
-
-    def read() -> None:
-        search_tasks(tx, NOW, wanted, None, PAGE)
-
-    return timed(tx, read)
+def pages_ms(*searches: tuple[SqliteTransaction, TaskSearch]) -> list[float]:
+    """Milliseconds (p50) that the first page of each takes; they take turns, so that other work meets all."""
+    took: list[list[float]] = [[] for _ in searches]
+    for _ in range(ROUNDS):
+        for times, (tx, wanted) in zip(took, searches, strict=True):
+            times.append(timed(tx, partial(search_tasks, tx, NOW, wanted, None, PAGE), rounds=1))
+    return [median(times) for times in took]
 
 
 SEARCH_SCENARIOS: Final[dict[str, Callable[[Size, Path], list[Result]]]] = {

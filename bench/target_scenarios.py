@@ -105,11 +105,11 @@ def look_ms(tx: SqliteTransaction, number: int) -> float:
     return timed(tx, look)
 
 
-def timed(tx: SqliteTransaction, work: Callable[[], None]) -> float:
+def timed(tx: SqliteTransaction, work: Callable[[], object], rounds: int = ROUNDS) -> float:
     """Milliseconds (p50) that some work takes in a transaction that is taken back."""
     took = []
     connection: sqlite3.Connection = tx._connection  # noqa: SLF001 - measured beneath the writer
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         connection.execute("BEGIN")
         begun = time.perf_counter()
         work()

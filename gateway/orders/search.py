@@ -24,6 +24,9 @@ from gateway.store.task_search import Lane
 MAX_LOOKED_AT: Final = 20_000
 """Rows that one page looks at, at most."""
 
+MAX_LOOKED_THROUGH: Final = 1_000
+"""Rows whose ids one page looks through for what they contain, at most; so among millions it takes no longer."""
+
 FEW_IDS: Final = 1_000
 """Up to so many tasks whose id begins alike are read by that alone; of more, most of the newest ones will do."""
 
@@ -84,7 +87,8 @@ class _Walk:
         first, last = _filed_between(self._tx, self._wanted)
         source, is_whole = _source(self._tx, self._wanted, first, last)
         after, size, looked_at = self._after, _BATCH, 0
-        while looked_at < MAX_LOOKED_AT:
+        most = MAX_LOOKED_THROUGH if self._wanted.task_id_contains else MAX_LOOKED_AT
+        while looked_at < most:
             found = source(after, size)
             if not found:
                 return

@@ -944,7 +944,7 @@ class TaskFilter(_message.Message):
     """Whose task_id begins so, at most 128 characters, capitals apart. Found by an index."""
     task_id_contains: _builtins.str
     """Whose task_id contains this, at most 128 characters, capitals apart. No index knows it: tasks are looked through in
-    the list's order, about 20,000 a page.
+    the list's order, about 1,000 a page.
     """
     order: Global___TaskOrder.ValueType
     """The order of the list."""

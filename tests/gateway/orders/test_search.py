@@ -177,6 +177,7 @@ def test_a_page_that_has_looked_at_enough_says_where_to_go_on(
     full: Book, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     monkeypatch.setattr(search, "MAX_LOOKED_AT", limit)
+    monkeypatch.setattr(search, "MAX_LOOKED_THROUGH", limit)
     monkeypatch.setattr(search, "FEW_IDS", 1)
     for wanted in ({"task_id_contains": "-x-"}, {"task_id_prefix": "po-"}, {"site": "sandbox", "account": "buyer-2"}):
         for oldest_first in (False, True):
