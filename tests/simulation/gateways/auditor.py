@@ -88,11 +88,13 @@ class GatewaysAuditor:
         if elapsed < before[0] or utc < before[1]:
             self._books.broken("the service clock goes back")
         gained = (elapsed - before[0]) / 1e6 - (at - before[2])
-        self._behind = max(0.0, self._behind - gained)
+        # By what it was behind it may go forward: it catches up.
+        ahead = gained - self._behind
+        self._behind = max(0.0, -ahead)
         if self._in_doubt:
             return
-        if gained > VOUCHED + CLOCK_TOLERANCE:
-            self._books.broken(f"the service clock jumps by {gained:.1f} s")
+        if ahead > VOUCHED + CLOCK_TOLERANCE:
+            self._books.broken(f"the service clock jumps by {ahead:.1f} s")
         if self._behind > self._behind_at_most:
             self._books.broken(f"the service clock is {self._behind:.1f} s behind")
 
