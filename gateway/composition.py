@@ -55,6 +55,7 @@ from gateway.sweeps.query_wake import QueryWakeSweep
 from gateway.sweeps.release import ReleaseSweep
 from gateway.sweeps.retention import RetentionSweep
 from gateway.sweeps.sweep import Sweep, run_sweep
+from gateway.sweeps.unused_targets import UnusedTargetsSweep
 from gateway.sweeps.wake import WakeSweep
 
 _TOKEN_BYTES: Final = 32
@@ -227,6 +228,7 @@ def _operation_sweeps(store: Store, settings: Settings) -> Iterator[Sweep]:
     yield AlertSweep(store, settings.policy(), interval, has_webhook=url is not None)
     if url is not None:
         yield AlertWebhookSweep(store, url.get_secret_value(), interval)
+    yield UnusedTargetsSweep(store)
     if settings.retention_days:
         yield RetentionSweep(store, timedelta(days=settings.retention_days))
 

@@ -1,5 +1,7 @@
 """Filing a query (docs/specification.md#query-submission)."""
 
+from common.target import Target
+from gateway import targets
 from gateway.account_queries.transition import file
 from gateway.domain.account_queries import Query, QueryPolicy, QuerySubmission, QuerySubmitted
 from gateway.domain.instant import Instant, microseconds
@@ -9,11 +11,22 @@ from gateway.store import account_queries
 from gateway.store.port import Transaction
 
 
-def submit_query(tx: Transaction, now: Instant, policy: QueryPolicy, submission: QuerySubmission) -> QuerySubmitted:
-    """File a query. The same query_id again answers the existing one and changes nothing."""
+def submit_query(
+    tx: Transaction, now: Instant, policy: QueryPolicy, submission: QuerySubmission, identity: str
+) -> QuerySubmitted | Refusal:
+    """File a query. The same query_id again answers the existing one and changes nothing.
+
+    Refused where its target is one more than its token may name.
+    """
     existing = account_queries.find(tx, submission.query_id)
     if existing is not None:
         return QuerySubmitted(existing.query_id, existing.status, created=False, differs=_differs(existing, submission))
+    refusal = targets.use(tx, now, (Target(submission.site, submission.account),), identity)
+    return refusal or file_query(tx, now, policy, submission)
+
+
+def file_query(tx: Transaction, now: Instant, policy: QueryPolicy, submission: QuerySubmission) -> QuerySubmitted:
+    """File a query that does not exist, at a target that is known."""
     status = file(tx, now, submission, now.elapsed_us + microseconds(policy.lifetime))
     return QuerySubmitted(submission.query_id, status, created=True)
 

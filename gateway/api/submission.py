@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from gateway.api.answers import accepted
 from gateway.api.offload import LARGE_BYTES, checked, off_the_loop
-from gateway.domain.models import Actor, Policy, Submission, Submitted
+from gateway.domain.models import Actor, Policy, Submission, Submitted, Task
 from gateway.domain.refusals import Refusal, RefusedError
 from gateway.orders.submit import find_submitted, submit, submit_all, submitted_again
 from gateway.store.port import Store
@@ -18,9 +19,14 @@ _A_TURN: Final = 16
 
 
 async def file_order(store: Store, policy: Policy, wanted: Submission, actor: Actor) -> Submitted:
-    """File an order. An intent that is large is compared with the one that the task has in a thread of its own."""
+    """File an order. An intent that is large is compared with the one that the task has in a thread of its own.
+
+    Raises RefusedError TOO_MANY.
+    """
     done = await store.write(submit, policy, wanted, actor, compare_up_to=LARGE_BYTES)
-    return done if isinstance(done, Submitted) else await off_the_loop(lambda: submitted_again(done, wanted))
+    if isinstance(done, Task):
+        return await off_the_loop(lambda: submitted_again(done, wanted))
+    return accepted(done)
 
 
 async def file_orders(

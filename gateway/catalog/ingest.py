@@ -7,7 +7,7 @@ from gateway.catalog.rounds import Rounds
 from gateway.domain.account_queries import Query
 from gateway.domain.catalog import CatalogPolicy, CatalogQuery
 from gateway.domain.instant import Instant, parse_utc, utc_text
-from gateway.store import account_queries, catalog
+from gateway.store import account_queries, catalog, targets
 from gateway.store.port import Transaction
 
 
@@ -19,10 +19,11 @@ class Ingest:
         self._rounds = rounds
 
     def __call__(self, tx: Transaction, now: Instant, query: Query, result_json: str) -> None:
-        """Write down what a result shows, and compare it with the tasks."""
+        """Write down what a result shows, and compare it with the tasks. Whose account is read is in use."""
         asked = catalog.find_query(tx, query.query_id)
         if asked is None:
             return
+        targets.keep(tx, now, query.target)
         if asked.order_number is None:
             self._take_list(tx, now, query, asked, result_json)
         else:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from typing import Final
 
 from common.target import Target
-from gateway.account_queries.submit import submit_query
+from gateway import targets
+from gateway.account_queries.submit import file_query
 from gateway.domain.account_queries import QueryKind, QueryPolicy, QuerySubmission, QuerySubmitted
 from gateway.domain.catalog import CatalogPolicy, CatalogQuery
 from gateway.domain.instant import Instant, microseconds, parse_utc, utc_text
+from gateway.domain.refusals import Refusal
 from gateway.store import catalog
 from gateway.store.port import Transaction
 
@@ -37,17 +39,23 @@ class Rounds:
         params: dict[str, str | int] = {"since": since, "max_pages": MAX_PAGES}
         return self._file(tx, now, target, QueryKind.ORDER_LIST, params, CatalogQuery(None, since))
 
+    def ask(self, tx: Transaction, now: Instant, target: Target, identity: str) -> QuerySubmitted | Refusal:
+        """Do so for a person. Refused where the target is one more than the token may name."""
+        return targets.use(tx, now, (target,), identity) or self.discover(tx, now, target)
+
     def file_due(self, tx: Transaction, now: Instant) -> int:
         """File a round for each known target whose last one was filed an interval ago; return how many.
 
-        A bounded number at a time, those that have waited longest first. A site of which no target is known yet has its
-        only account. A target whose list is still in flight has its turn an interval later.
+        A bounded number at a time, those that have waited longest first; accounts that are not used are left out. A
+        site of which no target is known yet has its only account. A target whose list is still in flight has its turn
+        an interval later.
         """
         if self._policy.interval is None:
             return 0
         filed = 0
         for site in self._policy.sites:
-            due = catalog.targets_due(tx, site, now.elapsed_us - microseconds(self._policy.interval), ROUNDS_AT_ONCE)
+            before_us = now.elapsed_us - microseconds(self._policy.interval)
+            due = catalog.targets_due(tx, site, before_us, targets.unused_since_us(now), ROUNDS_AT_ONCE)
             if not due and not catalog.knows_site(tx, site):
                 due = [Target(site)]
             for target in due:
@@ -78,6 +86,6 @@ class Rounds:
     ) -> QuerySubmitted:
         params_json = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
         submission = QuerySubmission(self._new_query_id(), target.site, kind, params_json, account=target.account)
-        filed = submit_query(tx, now, self._query_policy, submission)
+        filed = file_query(tx, now, self._query_policy, submission)
         catalog.add_query(tx, filed.query_id, target, asked)
         return filed

@@ -4,10 +4,11 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Final
 
+from gateway import targets
 from gateway.domain.instant import Instant
 from gateway.domain.leases import LeaseRequest
 from gateway.domain.refusals import Reason, Refusal
-from gateway.store import lanes, workers
+from gateway.store import workers
 from gateway.store.port import Transaction
 
 MAX_NAMES: Final = 100
@@ -19,8 +20,8 @@ _ASK_AGAIN: Final = timedelta(seconds=60)
 def arrive(tx: Transaction, now: Instant, request: LeaseRequest) -> Refusal | None:
     """Note that a worker asks for an order, and what it serves.
 
-    A name that is new is refused where its token has brought too many. What a worker serves is a target from then on,
-    though nothing was ever filed for it.
+    A name that is new is refused where its token has brought too many, and so is what it serves. That is a target from
+    then on, though nothing was ever filed for it.
     """
     known, identity = workers.find(tx, request.worker_id), request.identity
     if known is None and workers.introduced_by(tx, identity) >= MAX_NAMES:
@@ -30,10 +31,11 @@ def arrive(tx: Transaction, now: Instant, request: LeaseRequest) -> Refusal | No
             "that is known, or forget names that are not in use with `order-gateway workers forget WORKER`",
             retry_after=_ASK_AGAIN,
         )
-    workers.arrived(tx, now, request)
     if known is None or (known.sites, known.accounts) != (request.sites, request.accounts):
-        for target in request.targets:
-            lanes.add(tx, target)
+        refusal = targets.use(tx, now, request.targets, identity)
+        if refusal is not None:
+            return refusal
+    workers.arrived(tx, now, request)
     return None
 
 

@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Sequence
 
+from common.target import Target
+from gateway import targets
 from gateway.domain.instant import Instant
 from gateway.domain.intents import intent_digest
 from gateway.domain.json_text import same_object
@@ -24,33 +26,57 @@ def submit(
     actor: Actor,
     *,
     compare_up_to: int | None = None,
-) -> Submitted | Task:
+) -> Submitted | Task | Refusal:
     """File a task. The same task_id again answers the existing one and changes nothing, not even the callback.
 
-    A writer has no time for intents of more than `compare_up_to` characters: then the existing task is returned, for
-    the caller to tell with `submitted_again`. Neither its intent nor its target nor its callback ever changes.
+    Refused where its target is one more than its token may name. A writer has no time for intents of more than
+    `compare_up_to` characters: then the existing task is returned, for the caller to tell with `submitted_again`.
+    Neither its intent nor its target nor its callback ever changes.
     """
     filed = file(tx, now, submission, actor, policy.same_intent_within)
-    if filed is None:
-        existing = tasks.get(tx, submission.task_id)
+    existing = tasks.find(tx, submission.task_id) if filed is None else None
+    if existing is not None:
         long = max(len(existing.intent_json), len(submission.intent_json))
         return existing if compare_up_to is not None and long > compare_up_to else submitted_again(existing, submission)
-    return _filed(submission, filed)
+    return _told(submission, filed or _file_at(tx, now, policy, submission, actor))
 
 
 def submit_all(
     tx: Transaction, now: Instant, policy: Policy, submissions: Sequence[Submission], actor: Actor
-) -> list[Submitted | None]:
+) -> list[Submitted | Refusal | None]:
     """File tasks, all in this transaction.
 
     None for each that existed before: a writer has no time to compare the intents of so many.
     """
-    outcomes = ((each, file(tx, now, each, actor, policy.same_intent_within)) for each in submissions)
-    return [None if filed is None else _filed(each, filed) for each, filed in outcomes]
+    return [_submit_one(tx, now, policy, each, actor) for each in submissions]
 
 
-def _filed(submission: Submission, filed: tasks.Filed) -> Submitted:
-    """Tell what a submission comes to that made its task."""
+def _submit_one(
+    tx: Transaction, now: Instant, policy: Policy, submission: Submission, actor: Actor
+) -> Submitted | Refusal | None:
+    filed = file(tx, now, submission, actor, policy.same_intent_within)
+    if filed is None and tasks.exists(tx, submission.task_id):
+        return None
+    return _told(submission, filed or _file_at(tx, now, policy, submission, actor))
+
+
+def _file_at(
+    tx: Transaction, now: Instant, policy: Policy, submission: Submission, actor: Actor
+) -> tasks.Filed | Refusal:
+    """File a task that does not exist at a target that is not known, or whose use is to be written down again."""
+    refusal = targets.use(tx, now, (Target(submission.site, submission.account),), actor.identity)
+    if refusal is not None:
+        return refusal
+    filed = file(tx, now, submission, actor, policy.same_intent_within)
+    if filed is None:
+        raise LookupError(f"task {submission.task_id} should have been filed")
+    return filed
+
+
+def _told(submission: Submission, filed: tasks.Filed | Refusal) -> Submitted | Refusal:
+    """Tell what a submission comes to that made its task, or was refused."""
+    if isinstance(filed, Refusal):
+        return filed
     return Submitted(
         submission.task_id,
         TaskStatus.QUEUED,

@@ -16,15 +16,22 @@ from gateway.domain.states import OrderState
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 
-def targets_due(tx: ReadTransaction, site: str, filed_before_us: int, count: int) -> list[Target]:
+def targets_due(tx: ReadTransaction, site: str, filed_before_us: int, used_after_us: int, count: int) -> list[Target]:
     """Return up to `count` targets of a site without a round since then, in microseconds of the service clock.
 
-    First those that never had one, then those whose last one was filed longest ago.
+    First those that never had one, then those whose last one was filed longest ago. Accounts that were not used since
+    `used_after_us` are left out.
     """
-    rows = [*tx.all("catalog_targets_new", site=site, count=count)]
+    rows = [*tx.all("catalog_targets_new", site=site, used_after_us=used_after_us, count=count)]
     if len(rows) < count:
         left = count - len(rows)
-        rows += tx.all("catalog_targets_due", site=site, filed_before_us=filed_before_us, count=left)
+        rows += tx.all(
+            "catalog_targets_due",
+            site=site,
+            filed_before_us=filed_before_us,
+            used_after_us=used_after_us,
+            count=left,
+        )
     return [Target(row["site"], row["account"]) for row in rows]
 
 

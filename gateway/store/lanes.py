@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from common.target import Target
-from gateway.store.port import ReadTransaction, Transaction
+from gateway.store.port import ReadTransaction
 
 _PAGE: Final = 500
 
@@ -18,11 +18,6 @@ class QueueEntry:
     target: Target
     created_at: str
     queued_us: int
-
-
-def add(tx: Transaction, target: Target) -> None:
-    """Know a target for which nothing was filed yet."""
-    tx.change_any("lane_add", site=target.site, account=target.account)
 
 
 def head(tx: ReadTransaction, target: Target) -> int | None:

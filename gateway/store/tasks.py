@@ -8,6 +8,7 @@ from gateway.domain.instant import Instant
 from gateway.domain.models import Submission, Task
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.domain.terms import Terms, terms_of, terms_text
+from gateway.store import targets
 from gateway.store.port import ABOVE_ALL_ROWS, ReadTransaction, Row, Transaction
 
 
@@ -38,7 +39,10 @@ class WaitingTask:
 def add(
     tx: Transaction, now: Instant, submission: Submission, submitted_by: str, same_within: timedelta
 ) -> Filed | None:
-    """File a task as queued; None if there is one of this id, which is left as it is."""
+    """File a task as queued; None if there is one of this id, which is left as it is.
+
+    None also where its target is not known, or no use of it was written down lately: see `gateway.targets.use`.
+    """
     row = tx.one(
         "task_insert",
         task_id=submission.task_id,
@@ -56,6 +60,7 @@ def add(
         intent_key=submission.intent_key,
         submitted_by=submitted_by,
         same_since=now.later(-same_within),
+        target_used_after_us=targets.stamped_after_us(now),
         elapsed_us=now.elapsed_us,
         at=now.utc,
     )
@@ -65,6 +70,11 @@ def add(
 def held_until(now: Instant, not_before: str | None) -> str | None:
     """Return until when a task that comes into the queue now is kept back; None: it may be handed out."""
     return not_before if not_before is not None and now.utc < not_before else None
+
+
+def exists(tx: ReadTransaction, task_id: str) -> bool:
+    """Tell whether there is a task of this id."""
+    return tx.one("task_exists", task_id=task_id) is not None
 
 
 def find(tx: ReadTransaction, task_id: str) -> Task | None:

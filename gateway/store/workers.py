@@ -15,8 +15,8 @@ _SEPARATOR: Final = ","
 class WorkerRecord:
     """A worker as stored; `last_seen_us` is microseconds of the service clock.
 
-    `sites` and `accounts`: what it named when it last asked for an order; no site: that was not kept yet. `gateway`: at
-    which one it was last seen waiting; empty: at none.
+    `sites` and `accounts`: what it named when it last asked for an order; no site: that is not kept, or
+    not any more. `gateway`: at which one it was last seen waiting; empty: at none.
     """
 
     worker_id: str
@@ -65,6 +65,11 @@ def introduced_by(tx: ReadTransaction, identity: str) -> int:
 def forget(tx: Transaction, worker_id: str) -> bool:
     """Forget a worker; False if nobody knew it."""
     return tx.change("worker_forget", worker_id=worker_id) > 0
+
+
+def forget_what_is_served(tx: Transaction, before_us: int) -> None:
+    """Forget what those serve that were last heard of before: each names it anew when it asks for an order again."""
+    tx.change_any("workers_forget_served", before_us=before_us)
 
 
 def everyone(tx: ReadTransaction) -> list[WorkerRecord]:

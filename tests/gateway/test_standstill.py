@@ -92,6 +92,7 @@ async def test_every_sweep_is_plugged_in(tmp_path: Path, time: ManualTime, monke
         "query_wake",
         "release",
         "retention",
+        "unused_targets",
         "wake",
     ]
 

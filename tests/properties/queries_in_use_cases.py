@@ -41,7 +41,8 @@ class QueriesInUseCases:
         self._book = Book(folder / "gateway.db", time)
 
     def submit(self, query_id: str, site: str, kind: QueryKind, params_json: str) -> tuple[QueryStatus, bool]:
-        done: QuerySubmitted = self._run(submit_query, POLICY, QuerySubmission(query_id, site, kind, params_json))
+        wanted = QuerySubmission(query_id, site, kind, params_json)
+        done: QuerySubmitted = self._run(submit_query, POLICY, wanted, "upstream")
         return done.status, done.created
 
     def lease(self, reader: Reader, sites: tuple[str, ...], held: frozenset[str]) -> Taken | None:

@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from common.target import Target
+from gateway.api.answers import accepted
 from gateway.api.rest import query_convert, query_models
 from gateway.api.rest.documented import answers, mirrors
 from gateway.api.rest.envelope import success
 from gateway.api.rest.parameters import AccountFilter, Limit, Offset
-from gateway.api.rest.route import FacadeRoute
+from gateway.api.rest.route import FacadeRoute, call_of
 from gateway.api.rest.slices import answer_page
 from gateway.api.services.catalog import require_catalog
 from gateway.catalog.read import slice_catalog
@@ -50,13 +51,14 @@ def catalog_routes(store: Store, policy: CatalogPolicy, rounds: Rounds) -> APIRo
         responses=answers(query_models.SubmittedQuery, 413, 501),
         openapi_extra=mirrors(_SERVICE, "Discover"),
     )
-    async def discover(body: query_models.Discover | None = None) -> Response:
+    async def discover(request: Request, body: query_models.Discover | None = None) -> Response:
         """File a round of discovery, or answer the one in flight with created=false."""
         require_catalog(policy)
         told = body or query_models.Discover()
         site = policy.sites[0] if told.site is None else fields.site("site", told.site, policy.sites)
         target = Target(site, fields.account("account", told.account or ""))
-        return success(query_convert.query_submitted_json(await store.write(rounds.discover, target)))
+        filed = accepted(await store.write(rounds.ask, target, call_of(request).identity.name))
+        return success(query_convert.query_submitted_json(filed))
 
     @router.get(
         "/discrepancies",

@@ -56,7 +56,8 @@ def query_routes(store: Store, policy: QueryPolicy, new_query_id: Callable[[], s
             traceparent=call_of(request).traceparent,
             account=fields.account("account", body.account or ""),
         )
-        return success(query_convert.query_submitted_json(await store.write(submit_query, policy, wanted)))
+        done = accepted(await store.write(submit_query, policy, wanted, call_of(request).identity.name))
+        return success(query_convert.query_submitted_json(done))
 
     @router.get(
         "",

@@ -38,7 +38,7 @@ class AccountQueryService:
             len(request.params_json),
             lambda: codec.query_submission(request, self._policy, self._new_query_id, call.traceparent),
         )
-        done = await self._store.write(submit_query, self._policy, wanted)
+        done = accepted(await self._store.write(submit_query, self._policy, wanted, call.identity.name))
         return account_queries_pb2.SubmitQueryResponse(
             query_id=done.query_id,
             status=codec.query_status_to(done.status),

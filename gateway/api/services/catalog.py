@@ -3,6 +3,7 @@
 from ordergateway.v1 import catalog_pb2
 
 from common.target import Target
+from gateway.api.answers import accepted
 from gateway.api.call import Call
 from gateway.api.codec import catalog as codec
 from gateway.api.codec.account_queries import query_status_to
@@ -43,7 +44,7 @@ class CatalogService:
         require_catalog(self._policy)
         site = fields.site("site", request.site or self._policy.sites[0], self._policy.sites)
         target = Target(site, fields.account("account", request.account))
-        filed = await self._store.write(self._rounds.discover, target)
+        filed = accepted(await self._store.write(self._rounds.ask, target, call.identity.name))
         return catalog_pb2.DiscoverResponse(
             query_id=filed.query_id, status=query_status_to(filed.status), created=filed.created
         )

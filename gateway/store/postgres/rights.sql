@@ -8,10 +8,10 @@ GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role};
 GRANT INSERT ON backups, events, late_reports, restores, query_results, catalog_queries, task_labels TO {role};
 
 -- What moves on, and stays.
-GRANT INSERT, UPDATE ON alerts, budget_entries, budget_periods, budgets, callbacks, catalog_orders, catalog_targets, clock_anchor, lanes, query_counts, query_lanes,
-    sweep_leader, tasks TO {role};
+GRANT INSERT, UPDATE ON alerts, budget_entries, budget_periods, budgets, callbacks, catalog_orders, clock_anchor,
+    query_counts, sweep_leader, target_counts, tasks TO {role};
 
 -- What comes and goes. Triggers say which rows of leases and account_queries may go.
 GRANT INSERT, DELETE ON pauses, store_groups TO {role};
-GRANT INSERT, UPDATE, DELETE ON account_queries, alert_deliveries, catalog_discrepancies, database_life, gateways, leases,
-    order_numbers, query_attempts, reports, streams, workers TO {role};
+GRANT INSERT, UPDATE, DELETE ON account_queries, alert_deliveries, catalog_discrepancies, catalog_targets, database_life,
+    gateways, lanes, leases, order_numbers, query_attempts, query_lanes, reports, streams, workers TO {role};

@@ -4,10 +4,14 @@ ON CONFLICT (site, account) DO UPDATE SET filed_us = excluded.filed_us;
 
 -- name: catalog_targets_due
 SELECT site, account FROM catalog_targets
-WHERE site = :site AND filed_us <= :filed_before_us ORDER BY filed_us LIMIT :count;
+WHERE site = :site AND filed_us <= :filed_before_us
+    AND (account = '' OR used_us IS NULL OR used_us > :used_after_us)
+ORDER BY filed_us LIMIT :count;
 
 -- name: catalog_targets_new
-SELECT site, account FROM catalog_targets WHERE site = :site AND filed_us IS NULL LIMIT :count;
+SELECT site, account FROM catalog_targets WHERE site = :site AND filed_us IS NULL
+    AND (account = '' OR used_us IS NULL OR used_us > :used_after_us)
+LIMIT :count;
 
 -- name: catalog_target_of_site
 SELECT account FROM catalog_targets WHERE site = :site LIMIT 1;

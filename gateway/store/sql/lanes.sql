@@ -1,6 +1,3 @@
--- name: lane_add
-INSERT INTO lanes (site, account) VALUES (:site, :account) ON CONFLICT (site, account) DO NOTHING;
-
 -- name: lane_head
 SELECT head_row FROM lanes WHERE site = :site AND account = :account AND head_row IS NOT NULL;
 
@@ -22,4 +19,4 @@ JOIN tasks ON tasks.row = heads.head_row
 ORDER BY heads.head_row;
 
 -- name: lanes_count
-SELECT count(*) AS known, count(head_row) AS queued, count(active_row) AS active FROM lanes;
+SELECT (SELECT count(*) FROM catalog_targets) AS known, count(head_row) AS queued, count(active_row) AS active FROM lanes;

@@ -2,7 +2,7 @@
 INSERT INTO tasks (task_id, site, account, intent_json, callback_url, labels_json, traceparent, status, queued_us,
     created_at, updated_at, max_total_yen, not_before, not_after, held_until, stop_before_submit, intent_key,
     submitted_by, same_intent_as)
-VALUES (:task_id, :site, :account, :intent_json, :callback_url, :labels_json, :traceparent, 'queued', :elapsed_us,
+SELECT :task_id, :site, :account, :intent_json, :callback_url, :labels_json, :traceparent, 'queued', :elapsed_us,
     :at, :at,
     :max_total_yen, :not_before, :not_after, :held_until, :stop_before_submit, :intent_key,
     :submitted_by, (
@@ -12,9 +12,17 @@ VALUES (:task_id, :site, :account, :intent_json, :callback_url, :labels_json, :t
             WHERE intent_key IS NOT NULL AND status <> 'failed' AND intent_key = :intent_key
             ORDER BY row DESC LIMIT 1
         ) AS newest WHERE newest.created_at >= :same_since
-    ))
+    )
+-- Only at a target of which it was written down lately that it is used. So one look more is needed where it was not.
+WHERE EXISTS (
+    SELECT 1 FROM catalog_targets
+    WHERE catalog_targets.site = :site AND catalog_targets.account = :account AND used_us > :target_used_after_us
+)
 ON CONFLICT (task_id) DO NOTHING
 RETURNING same_intent_as;
+
+-- name: task_exists
+SELECT 1 AS found FROM tasks WHERE task_id = :task_id;
 
 -- name: task_get
 SELECT * FROM tasks WHERE task_id = :task_id;

@@ -23,6 +23,9 @@ SELECT count(*) AS count FROM workers WHERE introduced_by = :identity;
 -- name: workers_all
 SELECT * FROM workers ORDER BY worker_id;
 
+-- name: workers_forget_served
+UPDATE workers SET sites = '', accounts = '' WHERE last_seen_us <= :before_us AND sites <> '';
+
 -- name: worker_forget
 DELETE FROM workers WHERE worker_id = :worker_id;
 

@@ -48,7 +48,8 @@ class AccountQueryService(Protocol):
         """
         Files a query. Idempotent by query_id: the same query_id again answers the existing query with created = false.
 
-        Refusals: INVALID_ARGUMENT. Next: on a lost answer send the same request again (a query twice does no harm).
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next: on a
+        lost answer send the same request again (a query twice does no harm).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -188,7 +189,8 @@ class AccountQueryServiceClient(ConnectClient):
         """
         Files a query. Idempotent by query_id: the same query_id again answers the existing query with created = false.
 
-        Refusals: INVALID_ARGUMENT. Next: on a lost answer send the same request again (a query twice does no harm).
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next: on a
+        lost answer send the same request again (a query twice does no harm).
         """
         return await self.execute_unary(
             request=request,
@@ -294,7 +296,8 @@ class AccountQueryServiceSync(Protocol):
         """
         Files a query. Idempotent by query_id: the same query_id again answers the existing query with created = false.
 
-        Refusals: INVALID_ARGUMENT. Next: on a lost answer send the same request again (a query twice does no harm).
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next: on a
+        lost answer send the same request again (a query twice does no harm).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -432,7 +435,8 @@ class AccountQueryServiceClientSync(ConnectClientSync):
         """
         Files a query. Idempotent by query_id: the same query_id again answers the existing query with created = false.
 
-        Refusals: INVALID_ARGUMENT. Next: on a lost answer send the same request again (a query twice does no harm).
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next: on a
+        lost answer send the same request again (a query twice does no harm).
         """
         return self.execute_unary(
             request=request,

@@ -70,7 +70,8 @@ class AccountQueryServiceServicer:
     def SubmitQuery(self, request, context):
         """Files a query. Idempotent by query_id: the same query_id again answers the existing query with created = false.
 
-        Refusals: INVALID_ARGUMENT. Next: on a lost answer send the same request again (a query twice does no harm).
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next: on a
+        lost answer send the same request again (a query twice does no harm).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

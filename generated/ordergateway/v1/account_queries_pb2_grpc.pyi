@@ -51,7 +51,8 @@ class AccountQueryServiceStub:
     SubmitQuery: _grpc.UnaryUnaryMultiCallable[_account_queries_pb2.SubmitQueryRequest, _account_queries_pb2.SubmitQueryResponse]
     """Files a query. Idempotent by query_id: the same query_id again answers the existing query with created = false.
 
-    Refusals: INVALID_ARGUMENT. Next: on a lost answer send the same request again (a query twice does no harm).
+    Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next: on a
+    lost answer send the same request again (a query twice does no harm).
     """
     GetQuery: _grpc.UnaryUnaryMultiCallable[_account_queries_pb2.GetQueryRequest, _account_queries_pb2.GetQueryResponse]
     """One query with its result.
@@ -81,7 +82,8 @@ class AccountQueryServiceAsyncStub(AccountQueryServiceStub):
     SubmitQuery: _aio.UnaryUnaryMultiCallable[_account_queries_pb2.SubmitQueryRequest, _account_queries_pb2.SubmitQueryResponse]  # type: ignore[assignment]
     """Files a query. Idempotent by query_id: the same query_id again answers the existing query with created = false.
 
-    Refusals: INVALID_ARGUMENT. Next: on a lost answer send the same request again (a query twice does no harm).
+    Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next: on a
+    lost answer send the same request again (a query twice does no harm).
     """
     GetQuery: _aio.UnaryUnaryMultiCallable[_account_queries_pb2.GetQueryRequest, _account_queries_pb2.GetQueryResponse]  # type: ignore[assignment]
     """One query with its result.
@@ -114,7 +116,8 @@ class AccountQueryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_account_queries_pb2.SubmitQueryResponse, _abc.Awaitable[_account_queries_pb2.SubmitQueryResponse]]:
         """Files a query. Idempotent by query_id: the same query_id again answers the existing query with created = false.
 
-        Refusals: INVALID_ARGUMENT. Next: on a lost answer send the same request again (a query twice does no harm).
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next: on a
+        lost answer send the same request again (a query twice does no harm).
         """
 
     @_abc_1.abstractmethod

@@ -56,7 +56,8 @@ class CatalogService(Protocol):
         """
         Files a round of discovery now, or answers the one in flight.
 
-        Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
+        Refusals: INVALID_ARGUMENT (site), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next:
+        watch the query, then list.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -196,7 +197,8 @@ class CatalogServiceClient(ConnectClient):
         """
         Files a round of discovery now, or answers the one in flight.
 
-        Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
+        Refusals: INVALID_ARGUMENT (site), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next:
+        watch the query, then list.
         """
         return await self.execute_unary(
             request=request,
@@ -258,7 +260,8 @@ class CatalogServiceSync(Protocol):
         """
         Files a round of discovery now, or answers the one in flight.
 
-        Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
+        Refusals: INVALID_ARGUMENT (site), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next:
+        watch the query, then list.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -396,7 +399,8 @@ class CatalogServiceClientSync(ConnectClientSync):
         """
         Files a round of discovery now, or answers the one in flight.
 
-        Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
+        Refusals: INVALID_ARGUMENT (site), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next:
+        watch the query, then list.
         """
         return self.execute_unary(
             request=request,

@@ -74,7 +74,8 @@ class CatalogServiceServicer:
     def Discover(self, request, context):
         """Files a round of discovery now, or answers the one in flight.
 
-        Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
+        Refusals: INVALID_ARGUMENT (site), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next:
+        watch the query, then list.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

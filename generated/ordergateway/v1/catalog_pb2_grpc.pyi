@@ -50,7 +50,8 @@ class CatalogServiceStub:
     Discover: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.DiscoverRequest, _catalog_pb2.DiscoverResponse]
     """Files a round of discovery now, or answers the one in flight.
 
-    Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
+    Refusals: INVALID_ARGUMENT (site), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next:
+    watch the query, then list.
     """
     ListDiscrepancies: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListDiscrepanciesRequest, _catalog_pb2.ListDiscrepanciesResponse]
     """Where the site and the tasks differ, for a person to review.
@@ -75,7 +76,8 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     Discover: _aio.UnaryUnaryMultiCallable[_catalog_pb2.DiscoverRequest, _catalog_pb2.DiscoverResponse]  # type: ignore[assignment]
     """Files a round of discovery now, or answers the one in flight.
 
-    Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
+    Refusals: INVALID_ARGUMENT (site), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next:
+    watch the query, then list.
     """
     ListDiscrepancies: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListDiscrepanciesRequest, _catalog_pb2.ListDiscrepanciesResponse]  # type: ignore[assignment]
     """Where the site and the tasks differ, for a person to review.
@@ -109,7 +111,8 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_catalog_pb2.DiscoverResponse, _abc.Awaitable[_catalog_pb2.DiscoverResponse]]:
         """Files a round of discovery now, or answers the one in flight.
 
-        Refusals: INVALID_ARGUMENT (site). Next: watch the query, then list.
+        Refusals: INVALID_ARGUMENT (site), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may). Next:
+        watch the query, then list.
         """
 
     @_abc_1.abstractmethod

@@ -103,7 +103,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_TOO_LARGE: _ErrorReason.ValueType  # 21
     """The message or one of its fields is larger than the limit, which the message names."""
     ERROR_REASON_TOO_MANY: _ErrorReason.ValueType  # 22
-    """Too many calls or waiters at once."""
+    """Too many calls or waiters at once, or a token brings one name of a worker or an account more than it may."""
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 23
     """The database cannot take writes now (disk full, I/O error, locked). Nothing was stored."""
     ERROR_REASON_SHUTTING_DOWN: _ErrorReason.ValueType  # 24
@@ -202,7 +202,7 @@ ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 20
 ERROR_REASON_TOO_LARGE: ErrorReason.ValueType  # 21
 """The message or one of its fields is larger than the limit, which the message names."""
 ERROR_REASON_TOO_MANY: ErrorReason.ValueType  # 22
-"""Too many calls or waiters at once."""
+"""Too many calls or waiters at once, or a token brings one name of a worker or an account more than it may."""
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 23
 """The database cannot take writes now (disk full, I/O error, locked). Nothing was stored."""
 ERROR_REASON_SHUTTING_DOWN: ErrorReason.ValueType  # 24

@@ -51,7 +51,8 @@ class OrderLeaseService(Protocol):
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has disconnected gets nothing.
 
-        Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token brings one name of a worker or an account more
+        than it may). Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
@@ -228,7 +229,8 @@ class OrderLeaseServiceClient(ConnectClient):
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has disconnected gets nothing.
 
-        Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token brings one name of a worker or an account more
+        than it may). Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
         """
         return self.execute_server_stream(
@@ -373,7 +375,8 @@ class OrderLeaseServiceSync(Protocol):
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has disconnected gets nothing.
 
-        Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token brings one name of a worker or an account more
+        than it may). Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
@@ -548,7 +551,8 @@ class OrderLeaseServiceClientSync(ConnectClientSync):
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has disconnected gets nothing.
 
-        Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token brings one name of a worker or an account more
+        than it may). Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
         """
         return self.execute_server_stream(

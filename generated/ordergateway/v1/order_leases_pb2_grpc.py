@@ -78,7 +78,8 @@ class OrderLeaseServiceServicer:
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has disconnected gets nothing.
 
-        Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token brings one name of a worker or an account more
+        than it may). Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -62,7 +62,8 @@ class OrderLeaseServiceStub:
     The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
     A worker that has disconnected gets nothing.
 
-    Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
+    Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token brings one name of a worker or an account more
+    than it may). Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
     lease whose token is already known.
     """
     RenewLease: _grpc.UnaryUnaryMultiCallable[_order_leases_pb2.RenewLeaseRequest, _order_leases_pb2.RenewLeaseResponse]
@@ -115,7 +116,8 @@ class OrderLeaseServiceAsyncStub(OrderLeaseServiceStub):
     The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
     A worker that has disconnected gets nothing.
 
-    Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
+    Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token brings one name of a worker or an account more
+    than it may). Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
     lease whose token is already known.
     """
     RenewLease: _aio.UnaryUnaryMultiCallable[_order_leases_pb2.RenewLeaseRequest, _order_leases_pb2.RenewLeaseResponse]  # type: ignore[assignment]
@@ -171,7 +173,8 @@ class OrderLeaseServiceServicer(metaclass=_abc_1.ABCMeta):
         The same session opening a stream again while its lease is unacknowledged gets that lease again, with its token.
         A worker that has disconnected gets nothing.
 
-        Refusals: INVALID_ARGUMENT. Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
+        Refusals: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (TOO_MANY: the token brings one name of a worker or an account more
+        than it may). Next: after OK open the next stream; on UNAVAILABLE open again with backoff; drop a
         lease whose token is already known.
         """
 

@@ -49,8 +49,9 @@ class OrderService(Protocol):
         Files an intent. Idempotent by task_id: the same task_id again answers the existing task with created = false
         and changes nothing. When it returns, the task is on disk.
 
-        Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
-        request again; without a task_id of your own do not, for a second task could be made.
+        Refusals: INVALID_ARGUMENT (fields), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may;
+        known accounts go on). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again;
+        without a task_id of your own do not, for a second task could be made.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -61,7 +62,8 @@ class OrderService(Protocol):
         fails as a whole has filed all of them or none.
 
         Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
-        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result, also that
+        it names one account more than the token may. Next:
         on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
         your own; those that were filed answer created = false.
         """
@@ -243,8 +245,9 @@ class OrderServiceClient(ConnectClient):
         Files an intent. Idempotent by task_id: the same task_id again answers the existing task with created = false
         and changes nothing. When it returns, the task is on disk.
 
-        Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
-        request again; without a task_id of your own do not, for a second task could be made.
+        Refusals: INVALID_ARGUMENT (fields), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may;
+        known accounts go on). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again;
+        without a task_id of your own do not, for a second task could be made.
         """
         return await self.execute_unary(
             request=request,
@@ -272,7 +275,8 @@ class OrderServiceClient(ConnectClient):
         fails as a whole has filed all of them or none.
 
         Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
-        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result, also that
+        it names one account more than the token may. Next:
         on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
         your own; those that were filed answer created = false.
         """
@@ -415,8 +419,9 @@ class OrderServiceSync(Protocol):
         Files an intent. Idempotent by task_id: the same task_id again answers the existing task with created = false
         and changes nothing. When it returns, the task is on disk.
 
-        Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
-        request again; without a task_id of your own do not, for a second task could be made.
+        Refusals: INVALID_ARGUMENT (fields), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may;
+        known accounts go on). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again;
+        without a task_id of your own do not, for a second task could be made.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -427,7 +432,8 @@ class OrderServiceSync(Protocol):
         fails as a whole has filed all of them or none.
 
         Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
-        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result, also that
+        it names one account more than the token may. Next:
         on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
         your own; those that were filed answer created = false.
         """
@@ -607,8 +613,9 @@ class OrderServiceClientSync(ConnectClientSync):
         Files an intent. Idempotent by task_id: the same task_id again answers the existing task with created = false
         and changes nothing. When it returns, the task is on disk.
 
-        Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
-        request again; without a task_id of your own do not, for a second task could be made.
+        Refusals: INVALID_ARGUMENT (fields), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may;
+        known accounts go on). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again;
+        without a task_id of your own do not, for a second task could be made.
         """
         return self.execute_unary(
             request=request,
@@ -636,7 +643,8 @@ class OrderServiceClientSync(ConnectClientSync):
         fails as a whole has filed all of them or none.
 
         Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
-        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result, also that
+        it names one account more than the token may. Next:
         on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
         your own; those that were filed answer created = false.
         """

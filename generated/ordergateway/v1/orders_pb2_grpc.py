@@ -81,8 +81,9 @@ class OrderServiceServicer:
         """Files an intent. Idempotent by task_id: the same task_id again answers the existing task with created = false
         and changes nothing. When it returns, the task is on disk.
 
-        Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
-        request again; without a task_id of your own do not, for a second task could be made.
+        Refusals: INVALID_ARGUMENT (fields), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may;
+        known accounts go on). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again;
+        without a task_id of your own do not, for a second task could be made.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,7 +95,8 @@ class OrderServiceServicer:
         fails as a whole has filed all of them or none.
 
         Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
-        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result, also that
+        it names one account more than the token may. Next:
         on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
         your own; those that were filed answer created = false.
         """

@@ -56,8 +56,9 @@ class OrderServiceStub:
     """Files an intent. Idempotent by task_id: the same task_id again answers the existing task with created = false
     and changes nothing. When it returns, the task is on disk.
 
-    Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
-    request again; without a task_id of your own do not, for a second task could be made.
+    Refusals: INVALID_ARGUMENT (fields), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may;
+    known accounts go on). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again;
+    without a task_id of your own do not, for a second task could be made.
     """
     SubmitOrders: _grpc.UnaryUnaryMultiCallable[_orders_pb2.SubmitOrdersRequest, _orders_pb2.SubmitOrdersResponse]
     """Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
@@ -65,7 +66,8 @@ class OrderServiceStub:
     fails as a whole has filed all of them or none.
 
     Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
-    may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+    may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result, also that
+    it names one account more than the token may. Next:
     on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
     your own; those that were filed answer created = false.
     """
@@ -112,8 +114,9 @@ class OrderServiceAsyncStub(OrderServiceStub):
     """Files an intent. Idempotent by task_id: the same task_id again answers the existing task with created = false
     and changes nothing. When it returns, the task is on disk.
 
-    Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
-    request again; without a task_id of your own do not, for a second task could be made.
+    Refusals: INVALID_ARGUMENT (fields), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may;
+    known accounts go on). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again;
+    without a task_id of your own do not, for a second task could be made.
     """
     SubmitOrders: _aio.UnaryUnaryMultiCallable[_orders_pb2.SubmitOrdersRequest, _orders_pb2.SubmitOrdersResponse]  # type: ignore[assignment]
     """Files up to 500 intents in one call. Each gets its own answer or its own refusal, in the order of the request; one
@@ -121,7 +124,8 @@ class OrderServiceAsyncStub(OrderServiceStub):
     fails as a whole has filed all of them or none.
 
     Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
-    may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+    may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result, also that
+    it names one account more than the token may. Next:
     on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
     your own; those that were filed answer created = false.
     """
@@ -171,8 +175,9 @@ class OrderServiceServicer(metaclass=_abc_1.ABCMeta):
         """Files an intent. Idempotent by task_id: the same task_id again answers the existing task with created = false
         and changes nothing. When it returns, the task is on disk.
 
-        Refusals: INVALID_ARGUMENT (fields). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same
-        request again; without a task_id of your own do not, for a second task could be made.
+        Refusals: INVALID_ARGUMENT (fields), RESOURCE_EXHAUSTED (TOO_MANY: the token names one account more than it may;
+        known accounts go on). Next: on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again;
+        without a task_id of your own do not, for a second task could be made.
         """
 
     @_abc_1.abstractmethod
@@ -186,7 +191,8 @@ class OrderServiceServicer(metaclass=_abc_1.ABCMeta):
         fails as a whole has filed all of them or none.
 
         Refusals: INVALID_ARGUMENT (no order, or more than 500), RESOURCE_EXHAUSTED (the request is larger than a request
-        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result. Next:
+        may be, 1 MiB and 64 KiB by default: send fewer at once). What is wrong with one order is told in its result, also that
+        it names one account more than the token may. Next:
         on UNAVAILABLE, DEADLINE_EXCEEDED or a lost connection send the same request again, if each order has a task_id of
         your own; those that were filed answer created = false.
         """

@@ -41,7 +41,7 @@ SITES = ("sandbox", "rakuten")
 
 
 def submit(book: Book, query_id: str = "q-1", site: str = "sandbox") -> None:
-    book.run(submit_query, POLICY, QuerySubmission(query_id, site, QueryKind.ORDER_LIST, "{}"))
+    book.run(submit_query, POLICY, QuerySubmission(query_id, site, QueryKind.ORDER_LIST, "{}"), "upstream")
 
 
 def lease(book: Book, *sites: str, session: str | None = None) -> QueryLease | None:

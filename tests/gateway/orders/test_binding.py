@@ -69,7 +69,7 @@ def brought(book: Book, identity: str, attempt: int | None) -> Any:
 @pytest.mark.parametrize("attempt", [1, None])
 @pytest.mark.parametrize("stranger", ["bob", "worker"])
 def test_a_query_of_a_named_token_is_no_other_s(book: Book, stranger: str, attempt: int | None) -> None:
-    book.run(submit_query, QUERY_POLICY, QuerySubmission("q-1", "sandbox", QueryKind.ORDER_LIST, "{}"))
+    book.run(submit_query, QUERY_POLICY, QuerySubmission("q-1", "sandbox", QueryKind.ORDER_LIST, "{}"), "upstream")
     first = queried(book, "alice")
     assert first is not None
     assert queried(book, stranger) is None, "not given again either"

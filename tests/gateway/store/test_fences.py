@@ -68,6 +68,12 @@ FENCES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "alert_clear": ({"alert_id": 1, "cleared_at": None}, {"cleared_at": "t"}),
     "catalog_order_asked": ({"site": "a", "account": "", "order_number": "1"}, {"account": "b", "order_number": "2"}),
     "catalog_order_detail": ({"site": "a", "account": "", "order_number": "1"}, {"account": "b", "order_number": "2"}),
+    "target_keep": ({"site": "a", "account": "b", "used_us": 1, ":stamped_after_us": 1},
+                    {"account": "c", "used_us": 2}),
+    "target_forget": ({"site": "a", "account": "b"}, {"account": "c"}),
+    "lane_forget": ({"site": "a", "account": "b", "head_row": None, "active_row": None},
+                    {"account": "c", "head_row": 1, "active_row": 1}),
+    "query_lane_forget": ({"site": "a", "account": "b", "queued": 0}, {"account": "c", "queued": 1}),
 }  # fmt: skip
 CASES = [
     (name, column, value)
@@ -126,7 +132,7 @@ def test_a_row_that_differs_in_one_column_is_left_alone(
     assert changed(bare, name, row | {column: value}, row) == 0
 
 
-BY_THEIR_AGE = {"queries_prune", "catalog_settled_drop", "tasks_release"}
+BY_THEIR_AGE = {"queries_prune", "catalog_settled_drop", "tasks_release", "targets_begin", "workers_forget_served"}
 """Of whatever is old, settled, or due, which no key names."""
 
 

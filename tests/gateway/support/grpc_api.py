@@ -122,6 +122,7 @@ class GrpcApi:
         session_id: str = "",
         journal_id: str = JOURNAL,
         sites: tuple[str, ...] = ("rakuten", "sandbox"),
+        accounts: tuple[str, ...] = (),
     ) -> "grpc.aio.UnaryStreamCall[Any, order_leases_pb2.LeaseOrdersResponse]":
         """Open a lease stream."""
         request = order_leases_pb2.LeaseOrdersRequest(
@@ -129,6 +130,7 @@ class GrpcApi:
             session_id=session_id or f"session-of-{worker_id:0<6}",
             journal_id=journal_id,
             sites=sites,
+            accounts=accounts,
             wait=None if wait is None else duration(wait),
         )
         return self.leases.LeaseOrders(request, metadata=self._metadata)

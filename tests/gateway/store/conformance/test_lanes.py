@@ -63,7 +63,7 @@ def test_the_next_is_the_oldest_whether_the_permit_judges_a_condition_or_not(boo
 def test_the_queries_that_wait_are_counted_by_target(book: StoreBook) -> None:
     for number, account in enumerate(("a", "a", "")):
         wanted = QuerySubmission(f"aq-{number}", "sandbox", QueryKind.ORDER_LIST, "{}", account=account)
-        book.run(submit_query, QUERY_POLICY, wanted)
+        book.run(submit_query, QUERY_POLICY, wanted, "upstream")
     assert queued(book) == {"": 1, "a": 2}
     request = QueryLeaseRequest("w1", None, ("sandbox",), accounts=("a",))
     lease = book.run(open_query_lease, QUERY_POLICY, request)
@@ -75,7 +75,12 @@ def test_the_queries_that_wait_are_counted_by_target(book: StoreBook) -> None:
 
 def test_the_catalogue_knows_each_target_that_was_ever_named(book: StoreBook) -> None:
     book.submit(account="a")
-    book.run(submit_query, QUERY_POLICY, QuerySubmission("aq-1", "rakuten", QueryKind.ORDER_LIST, "{}", account="b"))
+    book.run(
+        submit_query,
+        QUERY_POLICY,
+        QuerySubmission("aq-1", "rakuten", QueryKind.ORDER_LIST, "{}", account="b"),
+        "upstream",
+    )
     book.open(book.request("w1", sites=("rakuten",), accounts=("c", "d")))
-    due = book.run(lambda tx, _: catalog.targets_due(tx, "rakuten", 0, 10))
+    due = book.run(lambda tx, _: catalog.targets_due(tx, "rakuten", 0, -1, 10))
     assert sorted(target.account for target in due) == ["a", "b", "c", "d"]

@@ -1,15 +1,12 @@
 """What the database itself makes impossible, whatever the code above it does (docs/architecture.md)."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from gateway.account_queries.submit import submit_query
 from gateway.domain.account_queries import QueryKind, QuerySubmission
-from gateway.domain.models import Submission
 from gateway.domain.states import OrderState
-from gateway.store import tasks
 from tests.gateway.account_queries.test_rules import POLICY as QUERY_POLICY
 from tests.gateway.store.conformance.conftest import StoreBook
 
@@ -56,7 +53,7 @@ def test_a_task_may_be_in_the_slots_of_its_own_target(book: StoreBook, slot: str
 @pytest.mark.parametrize("table", ["tasks", "account_queries"])
 def test_a_malformed_account_is_impossible(book: StoreBook, table: str, account: str) -> None:
     book.submit()
-    book.run(submit_query, QUERY_POLICY, QuerySubmission("aq-1", "sandbox", QueryKind.ORDER_LIST, "{}"))
+    book.run(submit_query, QUERY_POLICY, QuerySubmission("aq-1", "sandbox", QueryKind.ORDER_LIST, "{}"), "upstream")
     book.connection.execute(f"UPDATE {table} SET account = :account", {"account": "A-z.0_9"})  # noqa: S608
     with pytest.raises(book.engine.violation, match=r"(?i)check"):
         book.connection.execute(f"UPDATE {table} SET account = :account", {"account": account})  # noqa: S608
@@ -171,7 +168,7 @@ def test_one_alert_of_a_kind_stands_for_a_subject(book: StoreBook) -> None:
 
 def test_labels_are_indexed_when_a_task_is_filed_and_never_change(book: StoreBook) -> None:
     labels = '{"a":"1","b/c":"\\u65e5\\"\\\\"}'
-    book.run(tasks.add, Submission("po-1", "rakuten", "{}", None, labels_json=labels), "upstream", timedelta(0))
+    book.submit(labels_json=labels)
     found = book.rows("SELECT key, value, row FROM task_labels ORDER BY key")
     assert [tuple(row.values()) for row in found] == [("a", "1", 1), ("b/c", '日"\\', 1)]
     with pytest.raises(book.engine.violation, match="labels never change"):

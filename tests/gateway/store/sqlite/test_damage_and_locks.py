@@ -67,8 +67,8 @@ def page_size(path: Path) -> None:
     overwrite(path, 16, b"\x13\x37")
 
 
-def page_in_the_middle(path: Path) -> None:
-    overwrite(path, path.stat().st_size // 2 // PAGE * PAGE, b"\xff" * PAGE)
+def page_of_a_task(path: Path) -> None:
+    overwrite(path, path.read_bytes().rindex(b"y" * 1_000) // PAGE * PAGE, b"\xff" * PAGE)
 
 
 def last_page_gone(path: Path) -> None:
@@ -87,7 +87,7 @@ def garbage_as_log(path: Path) -> None:
     log_of(path).write_bytes(b"garbage" * 10_000)
 
 
-OF_THE_FILE = [header, page_size, page_in_the_middle, last_page_gone]
+OF_THE_FILE = [header, page_size, page_of_a_task, last_page_gone]
 OF_THE_LOG = [head_of_the_log, middle_of_the_log, garbage_as_log]
 
 
@@ -127,7 +127,7 @@ def test_a_log_that_never_got_its_head_is_taken_as_empty(tmp_path: Path) -> None
 def test_a_large_file_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(damage, "CHECKED_BYTES", PAGE)
     path = filled(tmp_path, killed=False)
-    page_in_the_middle(path)
+    page_of_a_task(path)
     open_database(path).close()
 
 

@@ -18,7 +18,7 @@ from gateway.domain.states import OrderState
 from gateway.operations.decisions import list_decisions
 from gateway.orders.others import other_orders
 from gateway.orders.search import search_tasks
-from gateway.store import alerts, backups, late_reports, leases, tasks, workers
+from gateway.store import alerts, backups, late_reports, leases, targets, tasks, workers
 from gateway.store.sqlite.schema import migrate, migrations
 from tests.gateway.orders.test_budgets import permitted, stands, with_budget
 from tests.gateway.support.book import Book
@@ -157,7 +157,9 @@ def test_tasks_queries_and_the_catalogue_of_before_accounts_are_of_the_site_s_on
             {"site": "rakuten", "account": "", "head_row": rows["first"], "active_row": rows["active"]}
         ]
         assert book.rows("SELECT * FROM query_lanes") == [{"site": "rakuten", "account": "", "queued": 2}]
-        assert book.rows("SELECT * FROM catalog_targets") == [{"site": "rakuten", "account": "", "filed_us": 7}]
+        assert book.rows("SELECT site, account, filed_us FROM catalog_targets") == [
+            {"site": "rakuten", "account": "", "filed_us": 7}
+        ]
         assert book.rows("SELECT account FROM order_numbers") == [{"account": ""}]
         (order,) = book.run(list_catalog, CatalogFilter("rakuten"), None, 10).items
         assert (order.account, order.order_number, order.seen) == ("", "A-1", 9)
@@ -226,3 +228,20 @@ def test_orders_of_before_budgets_count_for_all_but_not_for_an_identity(tmp_path
         permitted(book, 900)
         assert stands(book, "alice") == (0, 0, 1_000)
         assert stands(book, "all") == (900, 0, 100)
+
+
+def test_accounts_of_before_they_were_counted_are_nobody_s_and_go_on(tmp_path: Path) -> None:
+    def named(connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO tasks (task_id, site, account, intent_json, status, created_at, updated_at)"
+            " VALUES (?, 'rakuten', ?, '{}', 'queued', ?, ?)",
+            [("po-1", "a", AT, AT), ("po-2", "b", AT, AT), ("po-3", "", AT, AT)],
+        )
+
+    of_version(tmp_path / "gateway.db", 25, named)
+    with Book(tmp_path / "gateway.db", ManualTime()) as book:
+        assert book.rows("SELECT * FROM target_counts") == [{"introduced_by": "", "count": 2}]
+        assert {row["used_us"] for row in book.rows("SELECT used_us FROM catalog_targets")} == {None}
+        assert book.submit("po-4", account="a").created
+        assert book.submit("po-5", account="c").created
+        assert book.run(lambda tx, _: targets.introduced(tx, "upstream")) == (1, 3)
