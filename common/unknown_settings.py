@@ -14,6 +14,9 @@ OF_THE_GATEWAY: Final = frozenset(
     {
         "alert_webhook_url",
         "api_token",
+        "approval_always",
+        "approval_over_yen",
+        "approval_valid_seconds",
         "backup_alert_seconds",
         "backup_dir",
         "budget_alert_percent",

@@ -141,6 +141,9 @@ class Metrics:
             ["budget", "what"],
             registry=registry,
         )
+        self._held = Gauge(
+            "ordergateway_held_for_approval", "Queued tasks that wait for an approval.", registry=registry
+        )
         self._waiting = Gauge("ordergateway_waiting", "Open streams and long polls.", registry=registry)
         self._gateways = GatewayFigures(registry)
         self._events = Counter(
@@ -215,6 +218,7 @@ class Metrics:
                 found = await health()
                 problems = {problem.kind for problem in found.problems}
                 self._show(await store.read(self._collect))
+                self._held.set(found.held_for_approval_count)
                 if found.fellows is not None:
                     self._gateways.show(found.fellows)
                 for kind in ProblemKind:

@@ -37,6 +37,8 @@ _AGREED = (
     "permit_max_yen",
     "budget_timezone",
     "budget_alert_percent",
+    "approval_over_yen",
+    "approval_valid_seconds",
     "same_intent_seconds",
     "query_lease_ttl_seconds",
     "query_ttl_seconds",
@@ -115,6 +117,15 @@ def _time_zone(name: str) -> str:
         raise ValueError("must be a time zone by its IANA name, such as Asia/Tokyo or Europe/Berlin") from None
 
 
+def _approval_sites(told: tuple[str, ...]) -> tuple[str, ...]:
+    if len(told) > 1 and {"on", "off"} & set(told):
+        raise ValueError("must be off, on, or sites, and nothing beside off and on")
+    return told
+
+
+ApprovalSites = Annotated[
+    tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_approval_sites), Field(min_length=1)
+]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 WebhookUrl = Annotated[SecretStr, AfterValidator(_web_address)]
 SigningSecrets = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split), AfterValidator(_signing_secrets)]
@@ -198,8 +209,21 @@ class Settings(BaseSettings):
         description="How long a submission is compared with later ones of the same site, account and intent. 0: never.",
     )
     same_intent: SameIntent = Field(
-        SameIntent.TELL, description="What is done about the same intent again: it is filed, and told (tell)."
+        SameIntent.TELL,
+        description="What is done about the same intent again: it is filed, and told (tell), and also held "
+        "until it is approved (hold).",
     )
+    approval_over_yen: Annotated[int, Field(ge=0, le=MAX_YEN)] | None = Field(
+        None,
+        description="Orders that may cost more than this, in yen, wait until somebody else than who filed them has "
+        "approved them: those with a higher cap, and those without one. Empty: none for that.",
+    )
+    approval_always: ApprovalSites = Field(
+        ("off",),
+        description="Whether every order waits for an approval: off, on, or the sites for which it is so, "
+        "comma-separated.",
+    )
+    approval_valid_seconds: Seconds = Field(86_400, description="How long an approval is good that says nothing else.")
     rest_leases: RestLeases = Field(
         RestLeases.PLAIN,
         description="Which tasks are leased over REST, where no permit is asked for: those without a condition that "
@@ -277,6 +301,8 @@ class Settings(BaseSettings):
     def _fit_together(self) -> Self:
         for wrong in findings(self._times(), refused=True):
             raise ValueError(wrong)
+        if unknown := [site for site in self.approval_always if site not in ("off", "on", *self.sites)]:
+            raise ValueError(f"{PREFIX}APPROVAL_ALWAYS: {unknown[0]} is none of {PREFIX}SITES, nor off or on")
         if (self.gateway_tls_cert is None) != (self.gateway_tls_key is None):
             raise ValueError(f"{PREFIX}GATEWAY_TLS_CERT and {PREFIX}GATEWAY_TLS_KEY must be set together")
         if self.gateway_tls_client_ca is not None and self.gateway_tls_cert is None:
@@ -331,7 +357,16 @@ class Settings(BaseSettings):
             same_intent_within=timedelta(seconds=self.same_intent_seconds),
             budget_zone=self.budget_timezone,
             budget_alert_percent=self.budget_alert_percent,
+            same_intent=self.same_intent,
+            approval_over_yen=self.approval_over_yen,
+            approval_always=self._sites_to_approve(),
+            approval_valid=timedelta(seconds=self.approval_valid_seconds),
         )
+
+    def _sites_to_approve(self) -> frozenset[str]:
+        if self.approval_always == ("on",):
+            return frozenset(self.sites)
+        return frozenset() if self.approval_always == ("off",) else frozenset(self.approval_always)
 
     def query_policy(self) -> QueryPolicy:
         """Return what the rules of account queries need of the settings."""
@@ -357,6 +392,10 @@ class Settings(BaseSettings):
             settle=timedelta(seconds=self.permit_settle_seconds),
         )
 
+    def _can_approve(self) -> bool:
+        tokens = (*self.operator_token, *self.api_token)
+        return any(split_token(token.get_secret_value())[0] is not None for token in tokens)
+
     def agreed(self) -> dict[str, object]:
         """Return what rules depend on, in which all gateways on one database must agree, by name."""
         return {
@@ -364,6 +403,8 @@ class Settings(BaseSettings):
             "LEASE_SCOPE": self.lease_scope.value,
             "DATABASE_STANDBY": self.database_standby.value,
             "REST_LEASES": self.rest_leases.value,
+            "SAME_INTENT": self.same_intent.value,
+            "APPROVAL_ALWAYS": ",".join(sorted(self._sites_to_approve())),
             **{name.upper(): getattr(self, name) for name in _AGREED},
         }
 
@@ -374,7 +415,8 @@ class Settings(BaseSettings):
             told.append(f"callbacks are not signed: set {PREFIX}CALLBACK_SECRET so that receivers can tell who calls")
         if self.rest_leases is RestLeases.ALL:
             told.append(
-                f"{PREFIX}REST_LEASES is all: for orders leased over REST no cap, not_after or dry run is enforced"
+                f"{PREFIX}REST_LEASES is all: for orders leased over REST no cap, not_after, dry run or approval "
+                "is enforced"
             )
         elif self.permit_max_yen is not None:
             told.append(f"{PREFIX}PERMIT_MAX_YEN caps every order, so none is leased over REST")
@@ -389,6 +431,10 @@ class Settings(BaseSettings):
             for field in _TOKENS
             if any(is_weak(split_token(secret.get_secret_value())[1]) for secret in getattr(self, field))
         ]
+        if (self.approval_over_yen is not None or self._sites_to_approve()) and not self._can_approve():
+            told.append(
+                f"orders wait for an approval, which needs a named token: set {PREFIX}OPERATOR_TOKEN to name=secret"
+            )
         if not self.has_token:
             told.append("no token is set: everybody on this machine may do everything; set RAKUTEN_API_TOKEN")
         elif self.gateway_tls_cert is None and not is_loopback(self.gateway_host):

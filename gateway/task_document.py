@@ -5,6 +5,7 @@ The rule: docs/specification.md#rest-contract.
 
 from typing import Any
 
+from gateway.domain.approvals import Approval
 from gateway.domain.json_writing import JsonText
 from gateway.domain.models import Report, TaskDetail
 from gateway.domain.terms import terms_document
@@ -37,6 +38,24 @@ def task_document(detail: TaskDetail) -> dict[str, Any]:
         "stop_before_submit": task.stop_before_submit,
         "cancel_requested_at": task.cancel_requested_at,
         "same_intent_as": task.same_intent_as,
+        "submitted_by": task.submitted_by,
+        "requires_approval": task.requires_approval,
+        "approval_reasons": task.approval_reasons,
+        "held_for_approval": task.is_held_for_approval,
+        "approval": None if detail.approval is None else _approval(detail.approval),
+    }
+
+
+def _approval(approval: Approval) -> dict[str, Any]:
+    return {
+        "verdict": approval.verdict,
+        "decided_by": approval.decided_by,
+        "decided_at": approval.decided_at,
+        "reason": approval.reason,
+        "max_total_yen": approval.max_total_yen,
+        "valid_until": approval.valid_until,
+        "used_by_lease": approval.used_by_lease,
+        "ended_at": approval.ended_at,
     }
 
 

@@ -52,6 +52,8 @@ ERRORS: Final[Mapping[Reason, Answer]] = MappingProxyType(
         Reason.CANCEL_REQUESTED: Answer("FAILED_PRECONDITION", 409, 6003),
         Reason.CANCEL_TOO_LATE: Answer("FAILED_PRECONDITION", 409, 6003),
         Reason.BUDGET_EXCEEDED: Answer("FAILED_PRECONDITION", 409, 6003),
+        Reason.APPROVAL_REQUIRED: Answer("FAILED_PRECONDITION", 409, 6003),
+        Reason.APPROVAL_EXPIRED: Answer("FAILED_PRECONDITION", 409, 6003),
         Reason.LEASE_NOT_ACKNOWLEDGED: Answer("FAILED_PRECONDITION", 409, 6002),
         Reason.WORKER_NOT_FOUND: _plain("NOT_FOUND", 404),
         Reason.CALLBACK_NOT_FOUND: _plain("NOT_FOUND", 404),

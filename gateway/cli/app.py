@@ -6,6 +6,7 @@ from common.output import standard_output
 from common.program import Program, add_version
 from gateway.cli.commands import (
     alerts,
+    approvals,
     backup,
     budgets,
     callbacks,
@@ -40,8 +41,8 @@ app = typer.Typer(
 add_version(app, "order-gateway")
 
 for part in (
-    serve, health, events, alerts, tasks, export, decide, decisions, pause, budgets, workers, queries, catalog,
-    callbacks, backup, migrate, copy, database, config,
+    serve, health, events, alerts, tasks, export, decide, decisions, approvals, pause, budgets, workers, queries,
+    catalog, callbacks, backup, migrate, copy, database, config,
 ):  # fmt: skip
     part.add_to(app)
 

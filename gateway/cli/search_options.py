@@ -49,6 +49,9 @@ def _selection(  # noqa: PLR0913, PLR0917 - an option each
     needs_decision: Annotated[
         bool, typer.Option("--needs-decision", help="Only those that wait for a person's decision.")
     ] = False,
+    held_for_approval: Annotated[
+        bool, typer.Option("--held-for-approval", help="Only those that wait in the queue for an approval.")
+    ] = False,
     prefix: Annotated[str, typer.Option("--prefix", help="Only those whose task_id begins so.")] = "",
     text: Annotated[str, typer.Option("--text", help="Only those whose task_id contains this; slower.")] = "",
 ) -> orders_pb2.TaskFilter:
@@ -60,6 +63,7 @@ def _selection(  # noqa: PLR0913, PLR0917 - an option each
         labels={key: value for key, _, value in (text.partition("=") for text in label or ())},
         site_order_id=order_number,
         needs_decision=needs_decision,
+        held_for_approval=held_for_approval,
         task_id_prefix=prefix,
         task_id_contains=text,
     )

@@ -117,6 +117,7 @@ class Health:
     queued_count: int
     queued_query_count: int
     active_count: int
+    held_for_approval_count: int
     active_tasks: tuple[TaskDetail, ...]
     workers: tuple[WorkerSeen, ...]
     stale_queued_tasks: tuple[QueuedTask, ...]

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from common.target import ONLY_ACCOUNT, Target
+from gateway.domain.approvals import HELD_FOR_APPROVAL, Approval, ApprovalReason
 from gateway.domain.labels import NO_LABELS
 from gateway.domain.states import ENDED, OrderState, Placement, TaskStatus
 from gateway.domain.terms import Terms
@@ -32,6 +33,7 @@ class SameIntent(StrEnum):
     """What becomes of the same wish again (docs/specification.md#the-same-wish-twice)."""
 
     TELL = "tell"
+    HOLD = "hold"
 
 
 class Standby(StrEnum):
@@ -55,6 +57,7 @@ class AlertKind(StrEnum):
     FAILED_IN_DOUBT = "failed_in_doubt"
     BUDGET_NEARLY_USED = "budget_nearly_used"
     BUDGET_USED_UP = "budget_used_up"
+    APPROVAL_REQUIRED = "approval_required"
 
     @property
     def is_about_tasks(self) -> bool:
@@ -89,6 +92,10 @@ class Policy:
     same_intent_within: timedelta = timedelta(0)
     budget_zone: str = "Asia/Tokyo"
     budget_alert_percent: int = 80
+    same_intent: SameIntent = SameIntent.TELL
+    approval_over_yen: int | None = None
+    approval_always: frozenset[str] = frozenset()
+    approval_valid: timedelta = timedelta(days=1)
 
     def slot(self, target: Target) -> str:
         """Return the name of the slot that a task of this target occupies while it is active."""
@@ -149,13 +156,14 @@ class Submission:
     not_after: str | None = None
     stop_before_submit: bool = False
     intent_key: str | None = None
+    requires_approval: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
     """What a submission came to. `differs`: in which fields it differs from the task that existed.
 
-    `same_intent_as`: another task that wanted the same when this one was filed.
+    `same_intent_as`: another task that wanted the same when this one was filed. `held_for_approval`: see `Task`.
     """
 
     task_id: str
@@ -164,6 +172,7 @@ class Submitted:
     intent_matches: bool
     differs: tuple[str, ...] = ()
     same_intent_as: str | None = None
+    held_for_approval: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +197,8 @@ class Task:
     clock. `order_known`: a worker told of an order. `resolved_at`: when a person last stated how it ended;
     `order_stated`: that statement says that there is an order. `terms`: of its last permit, else those last shown.
     `held_until`: a queued task is kept back until then, by the UTC text of the gateway's clock. `submitted_by`: the
-    identity that filed it; None where nobody wrote it down.
+    identity that filed it; None where nobody wrote it down. `approval_reasons`: why it needs an approval; none: it
+    needs none.
     """
 
     row: int
@@ -228,11 +238,23 @@ class Task:
     cancel_requested_at: str | None = None
     same_intent_as: str | None = None
     submitted_by: str | None = None
+    approval_reasons: tuple[ApprovalReason, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Whether it was filed without a condition that the permit judges."""
-        return self.max_total_yen is None and self.not_after is None and not self.stop_before_submit
+        capped = self.max_total_yen is not None
+        return not (capped or self.not_after is not None or self.stop_before_submit or self.requires_approval)
+
+    @property
+    def requires_approval(self) -> bool:
+        """Whether no permit is granted without an approval of somebody else than who filed it."""
+        return bool(self.approval_reasons)
+
+    @property
+    def is_held_for_approval(self) -> bool:
+        """Whether it waits in the queue for its approval."""
+        return self.status is TaskStatus.QUEUED and self.held_until == HELD_FOR_APPROVAL
 
     @property
     def target(self) -> Target:
@@ -263,10 +285,11 @@ class TaskFilter:
 
 @dataclass(frozen=True, slots=True)
 class TaskDetail:
-    """A task with its reports, the oldest first."""
+    """A task with its reports, the oldest first, and what was last decided where it needs an approval."""
 
     task: Task
     reports: tuple[Report, ...]
+    approval: Approval | None = None
 
     @property
     def has_ended(self) -> bool:

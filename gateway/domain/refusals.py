@@ -48,6 +48,8 @@ class Reason(StrEnum):
     CANCEL_TOO_LATE = "cancel_too_late"
     BUDGET_EXCEEDED = "budget_exceeded"
     BUDGET_NOT_FOUND = "budget_not_found"
+    APPROVAL_REQUIRED = "approval_required"
+    APPROVAL_EXPIRED = "approval_expired"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ class TaskSearch:
     """Conditions that must all hold; what is empty or None holds for every task.
 
     `statuses`: one of these. `labels`: each of these pairs. Times are UTC text, from the first on and before the
-    second. `needs_decision`: an alert of it stands. Newest first unless `oldest_first`; by `updated_at` where a range
-    of it is asked for, else by submission.
+    second. `needs_decision`: an alert of it stands. `held_for_approval`: it waits for that in the queue. Newest first
+    unless `oldest_first`; by `updated_at` where a range of it is asked for, else by submission.
     """
 
     statuses: tuple[TaskStatus, ...] = ()
@@ -33,6 +33,7 @@ class TaskSearch:
     updated_from: str | None = None
     updated_to: str | None = None
     needs_decision: bool = False
+    held_for_approval: bool = False
     task_id_prefix: str = ""
     task_id_contains: str = ""
     oldest_first: bool = False
@@ -48,6 +49,10 @@ class TaskSearch:
         status = self.statuses[0] if self.statuses else None
         alike = TaskSearch(statuses=self.statuses[:1], site=self.site, account=self.account)
         return TaskFilter(status, self.site, self.account) if self == alike else None
+
+
+HELD_FOR_APPROVAL: Final = TaskSearch(held_for_approval=True, oldest_first=True)
+"""What waits for an approval, as it was filed."""
 
 
 def since_epoch(utc: str) -> int:

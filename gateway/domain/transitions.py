@@ -34,6 +34,9 @@ class Event(StrEnum):
     RESOLVE = "resolve"
     RESTORE = "restore"
     TOO_LATE = "too_late"
+    APPROVE = "approve"
+    DENY = "deny"
+    APPROVAL_EXPIRE = "approval_expire"
 
 
 _S = TaskStatus
@@ -56,6 +59,12 @@ TRANSITIONS: Final[Mapping[tuple[Event, TaskStatus | None], frozenset[TaskStatus
         (Event.CANCEL, _S.QUEUED): frozenset({_S.FAILED}),
         (Event.TOO_LATE, _S.QUEUED): frozenset({_S.FAILED}),
         **{
+            (Event.APPROVE, status): frozenset({status})
+            for status in (_S.QUEUED, _S.LEASED, _S.RUNNING, _S.STALE, _S.NEEDS_HUMAN)
+        },
+        (Event.DENY, _S.QUEUED): frozenset({_S.FAILED}),
+        (Event.APPROVAL_EXPIRE, _S.QUEUED): frozenset({_S.QUEUED}),
+        **{
             (Event.RESOLVE, status): frozenset({_S.SUCCEEDED, _S.FAILED})
             for status in (_S.STALE, _S.NEEDS_HUMAN, _S.FAILED, _S.SUCCEEDED)
         },
@@ -69,7 +78,7 @@ TRANSITIONS: Final[Mapping[tuple[Event, TaskStatus | None], frozenset[TaskStatus
 
 _BY_THEMSELVES: Final = (
     Event.SUBMIT, Event.UNDO, Event.ACKNOWLEDGE, Event.FINISH, Event.REPORT_AFTER_END, Event.EXPIRE, Event.RESTORE,
-    Event.TOO_LATE,
+    Event.TOO_LATE, Event.APPROVAL_EXPIRE,
 )  # fmt: skip
 _ASKED_FOR: Final = tuple(event for event in Event if event not in _BY_THEMSELVES)
 """Events that somebody can ask for under their own name."""
@@ -85,13 +94,21 @@ def allows(event: Event, task: Task) -> bool:
         case Event.WITHDRAW:
             return task.lease_count > 0
         case Event.TOO_LATE:
-            return task.placement is Placement.IMPOSSIBLE
+            return _is_impossible(task)
         case Event.REQUEUE | Event.RESTORE:
-            return task.status is not TaskStatus.NEEDS_HUMAN or task.placement is Placement.IMPOSSIBLE
+            return task.status is not TaskStatus.NEEDS_HUMAN or _is_impossible(task)
+        case Event.APPROVE:
+            return task.requires_approval and (task.status is not _S.NEEDS_HUMAN or _is_impossible(task))
+        case Event.DENY:
+            return task.requires_approval and _is_impossible(task)
         case Event.RESOLVE:
             return task.status is not TaskStatus.SUCCEEDED or task.resolved_at is not None
         case _:
             return True
+
+
+def _is_impossible(task: Task) -> bool:
+    return task.placement is Placement.IMPOSSIBLE
 
 
 def leads_to(event: Event, task: Task, to: TaskStatus) -> bool:

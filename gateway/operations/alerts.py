@@ -32,6 +32,7 @@ _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
     AlertKind.FAILED_IN_DOUBT: "it clears itself when the task is resolved",
     AlertKind.BUDGET_NEARLY_USED: "it clears itself when the budget renews, or is raised or removed",
     AlertKind.BUDGET_USED_UP: "it clears itself when the budget renews, or is raised or removed",
+    AlertKind.APPROVAL_REQUIRED: "it clears itself when the task is approved or denied, or has left the queue",
 }
 
 

@@ -52,7 +52,7 @@ def _problems(tx: ReadTransaction, found: Health) -> Iterator[Problem]:
     if found.stale_queued_tasks:
         oldest = found.stale_queued_tasks[0]
         yield Problem(ProblemKind.TASK_UNCLAIMED, f"task {oldest.task_id} waits too long and no worker takes it")
-    yield from _for_a_person(tx)
+    yield from _for_a_person(tx, found)
 
 
 def _not_taken(tx: ReadTransaction, *, has_webhook: bool) -> Iterator[Problem]:
@@ -86,12 +86,14 @@ def _without_backup(tx: ReadTransaction, now: Instant, longest: timedelta) -> It
         )
 
 
-def _for_a_person(tx: ReadTransaction) -> Iterator[Problem]:
+def _for_a_person(tx: ReadTransaction, found: Health) -> Iterator[Problem]:
     waiting = [
         f"{count} {status.value}"
         for status in (TaskStatus.STALE, TaskStatus.NEEDS_HUMAN)
         if (count := task_lists.number_of(tx, TaskFilter(status)))
     ]
+    if found.held_for_approval_count:
+        waiting.append(f"{found.held_for_approval_count} held for approval")
     if waiting:
         yield Problem(ProblemKind.DECISION_WAITING, f"{', '.join(waiting)} to decide; see `order-gateway decisions`")
     standing = [f"{count} {kind}" for kind, count in counts.standing_alerts_by_kind(tx).items()]

@@ -14,7 +14,7 @@ from gateway.domain.states import ACTIVE, TaskStatus
 from gateway.domain.transitions import Event
 from gateway.orders.history import record_general
 from gateway.orders.transition import transition
-from gateway.store import leases, pauses, restores, tasks
+from gateway.store import approvals, leases, pauses, restores, tasks
 from gateway.store.port import Transaction
 
 
@@ -33,6 +33,8 @@ def mark_restored(tx: Transaction, now: Instant, backup: str, actor: Actor, new_
 def _mark(tx: Transaction, now: Instant, task: Task, actor: Actor, reason: str, token: str) -> None:
     if task.status in ACTIVE:
         leases.end(tx, now, task)
+    # It may have been used since.
+    approvals.end(tx, now, task.task_id)
     number = task.lease_count + 1
     marked = transition(
         tx, now, task, Event.RESTORE, TaskStatus.STALE, actor,

@@ -16,13 +16,13 @@ CALLED_BACK: Final = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskSta
 """Whoever filed the task is told when it comes into one of these."""
 
 
-def call_back(tx: Transaction, now: Instant, task: Task) -> None:
-    """Tell the task's upstream how the task stands now, unless it named no address."""
+def call_back(tx: Transaction, now: Instant, task: Task, kind: str = "") -> None:
+    """Tell the task's upstream how the task stands now, unless it named no address; `kind` empty: by its status."""
     if task.callback_url is None:
         return
     # The intent, which never changes, is put in on the way out.
     data = task_document(with_reports(tx, task)) | {"intent": None}
-    file_callback(tx, now, task.task_id, task.callback_url, f"order.{task.status}", data)
+    file_callback(tx, now, task.task_id, task.callback_url, kind or f"order.{task.status}", data)
 
 
 def file_callback(tx: Transaction, now: Instant, task_id: str | None, url: str, kind: str, data: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from gateway.domain.transitions import Event
 from gateway.orders.expire import expire_due
 from gateway.orders.topics import notify_queue
 from gateway.orders.transition import transition
-from gateway.store import tasks
+from gateway.store import approvals, tasks
 from gateway.store.port import Transaction
 
 BATCH: Final = 200
@@ -26,6 +26,8 @@ def bring_up_to_date(tx: Transaction, now: Instant) -> None:
         expire_due(tx, now)
     if due.late:
         end_late(tx, now)
+    if due.unapproved:
+        hold_unapproved(tx, now)
     if due.held:
         release_held(tx, now)
 
@@ -45,6 +47,17 @@ def end_late(tx: Transaction, now: Instant) -> int:
         why = "too late, never taken" if task.lease_count == 0 else "too late, not taken again; nothing was ordered"
         transition(tx, now, task, Event.TOO_LATE, TaskStatus.FAILED, GATEWAY, reason=why)
     return len(late)
+
+
+def hold_unapproved(tx: Transaction, now: Instant) -> int:
+    """End approvals that have run out; hold again what they had let into the queue. Return how many, up to a batch."""
+    found = approvals.run_out(tx, now, BATCH)
+    for task_id in found:
+        approvals.end(tx, now, task_id)
+        task = tasks.get(tx, task_id)
+        if task.status is TaskStatus.QUEUED:
+            transition(tx, now, task, Event.APPROVAL_EXPIRE, TaskStatus.QUEUED, GATEWAY)
+    return len(found)
 
 
 def release_held(tx: Transaction, now: Instant) -> int:

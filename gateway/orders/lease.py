@@ -11,6 +11,7 @@ from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import Placement, TaskStatus
 from gateway.domain.transitions import Event, allowed, check
 from gateway.orders import slots
+from gateway.orders.approval import lacks_approval
 from gateway.orders.cancel import cancel_if_requested
 from gateway.orders.conditions import is_judged, is_permit_passed_over
 from gateway.orders.due import bring_up_to_date, is_late
@@ -61,8 +62,8 @@ def take_next(tx: Transaction, now: Instant, policy: Policy, request: LeaseReque
     task = next((task for task in waiting if not (only_plain and is_judged(tx, policy, task))), None)
     if task is None:
         return None
-    if is_late(task, now) and task.placement is Placement.IMPOSSIBLE:
-        return None  # one of more than a batch that came too late at once; the sweep ends them
+    if (is_late(task, now) and task.placement is Placement.IMPOSSIBLE) or lacks_approval(tx, now, task):
+        return None  # one of more than a batch whose time passed at once; the sweep ends them, or holds them again
     return _hand_over(tx, now, policy, task, request, token, Event.LEASE)
 
 

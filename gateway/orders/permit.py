@@ -8,11 +8,13 @@ no order.
 from datetime import timedelta
 from typing import Any
 
+from gateway.domain.approvals import Approval
 from gateway.domain.instant import Instant, microseconds
 from gateway.domain.leases import LeaseRecord, Permit, PermitRequest, Verdict
 from gateway.domain.models import Actor, Policy, Task
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.transitions import allowed
+from gateway.orders.approval import unapproved, use_approval
 from gateway.orders.conditions import unmet
 from gateway.orders.history import record, record_refusal
 from gateway.orders.hold import live_lease
@@ -37,6 +39,7 @@ def request_permit(tx: Transaction, now: Instant, policy: Policy, request: Permi
     refusal = (
         refusal
         or _conditions_refuse(policy, task, request, now)
+        or _approval_refuses(tx, task, request, now)
         or _pause_refuses(tx, task)
         or _verification_refuses(task, lease, request, now)
         or _earlier_leases_refuse(tx, policy, task, lease, request, now)
@@ -49,10 +52,11 @@ def request_permit(tx: Transaction, now: Instant, policy: Policy, request: Permi
             tasks.keep_terms(tx, now, task, request.terms)
         record_refusal(tx, now, task, "permit_refused", actor, refusal, **_shown(request))
         return refusal
+    approval = use_approval(tx, now, task)
     left = reserve(tx, now, task, request.terms)
     leases.permit(tx, now, lease, policy.permit_ttl, request.terms)
     tasks.mark_permitted(tx, now, task, request.terms)
-    shown = _shown(request) | ({"budgets_left": left} if left else {})
+    shown = _shown(request) | _approved(approval) | ({"budgets_left": left} if left else {})
     record(tx, now, task, "permit", actor, lease_count=task.lease_count, **shown)
     return Permit(task.task_id, now.utc, policy.permit_ttl)
 
@@ -73,6 +77,11 @@ def _own_lease_refuses(task: Task, lease: LeaseRecord, request: PermitRequest, n
 
 def _conditions_refuse(policy: Policy, task: Task, request: PermitRequest, now: Instant) -> Refusal | None:
     found = unmet(policy, task, request.terms, now)
+    return None if found is None else _refuse(task, *found)
+
+
+def _approval_refuses(tx: ReadTransaction, task: Task, request: PermitRequest, now: Instant) -> Refusal | None:
+    found = unapproved(tx, now, task, request.terms)
     return None if found is None else _refuse(task, *found)
 
 
@@ -151,6 +160,10 @@ def _shown(request: PermitRequest) -> dict[str, Any]:
     if (terms := request.terms) is not None:
         shown["terms"] = {"payable_yen": terms.payable_yen, "items": len(terms.items), "digest": terms.digest}
     return shown
+
+
+def _approved(approval: Approval | None) -> dict[str, Any]:
+    return {} if approval is None else {"approved_by": approval.decided_by, "approved_yen": approval.max_total_yen}
 
 
 def _refuse(task: Task, reason: Reason, why: str, retry_after: timedelta | None = None) -> Refusal:

@@ -46,6 +46,7 @@ def health(tx: ReadTransaction, now: Instant, policy: Policy) -> Health:
         queued_count=counts.queued_tasks(tx),
         queued_query_count=counts.queued_queries(tx),
         active_count=counts.active_tasks(tx),
+        held_for_approval_count=counts.held_for_approval(tx),
         active_tasks=tuple(with_reports(tx, task) for task in tasks.active(tx, MAX_ACTIVE_SHOWN)),
         workers=workers_seen(tx, now, policy),
         stale_queued_tasks=waiting_too_long(tx, now, policy),

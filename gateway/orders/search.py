@@ -169,6 +169,8 @@ def _among(rows: Sequence[int], wanted: TaskSearch) -> Source:
 def _lanes(wanted: TaskSearch) -> tuple[list[Lane], bool]:
     """Return where to go along, for each of the statuses by itself; and whether nothing else is asked for."""
     rest = TaskSearch(created_from=wanted.created_from, created_to=wanted.created_to, oldest_first=wanted.oldest_first)
+    if wanted.held_for_approval:
+        return [Lane(held_for_approval=True)], wanted == replace(rest, held_for_approval=True)
     if wanted.labels:
         return [Lane(label=wanted.labels[0])], wanted == replace(rest, labels=wanted.labels[:1])
     # Of an account there are fewer than of a site.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from common.target import Target
 from gateway import targets
+from gateway.domain.approvals import ApprovalReason
 from gateway.domain.instant import Instant
 from gateway.domain.intents import intent_digest
 from gateway.domain.json_text import same_object
@@ -33,7 +34,7 @@ def submit(
     `compare_up_to` characters: then the existing task is returned, for the caller to tell with `submitted_again`.
     Neither its intent nor its target nor its callback ever changes.
     """
-    filed = file(tx, now, submission, actor, policy.same_intent_within)
+    filed = file(tx, now, policy, submission, actor)
     existing = tasks.find(tx, submission.task_id) if filed is None else None
     if existing is not None:
         long = max(len(existing.intent_json), len(submission.intent_json))
@@ -54,7 +55,7 @@ def submit_all(
 def _submit_one(
     tx: Transaction, now: Instant, policy: Policy, submission: Submission, actor: Actor
 ) -> Submitted | Refusal | None:
-    filed = file(tx, now, submission, actor, policy.same_intent_within)
+    filed = file(tx, now, policy, submission, actor)
     if filed is None and tasks.exists(tx, submission.task_id):
         return None
     return _told(submission, filed or _file_at(tx, now, policy, submission, actor))
@@ -67,7 +68,7 @@ def _file_at(
     refusal = targets.use(tx, now, (Target(submission.site, submission.account),), actor.identity)
     if refusal is not None:
         return refusal
-    filed = file(tx, now, submission, actor, policy.same_intent_within)
+    filed = file(tx, now, policy, submission, actor)
     if filed is None:
         raise LookupError(f"task {submission.task_id} should have been filed")
     return filed
@@ -83,6 +84,7 @@ def _told(submission: Submission, filed: tasks.Filed | Refusal) -> Submitted | R
         created=True,
         intent_matches=True,
         same_intent_as=filed.same_intent_as,
+        held_for_approval=filed.held_for_approval,
     )
 
 
@@ -108,6 +110,7 @@ def submitted_again(existing: Task, submission: Submission) -> Submitted:
         intent_matches=matches,
         differs=differs,
         same_intent_as=existing.same_intent_as,
+        held_for_approval=existing.is_held_for_approval,
     )
 
 
@@ -128,6 +131,7 @@ def _differs(existing: Task, again: Submission) -> tuple[str, ...]:
         "not_before": existing.not_before == again.not_before,
         "not_after": existing.not_after == again.not_after,
         "stop_before_submit": existing.stop_before_submit == again.stop_before_submit,
+        "requires_approval": (ApprovalReason.REQUESTED in existing.approval_reasons) == again.requires_approval,
     }
     return tuple(name for name, is_same in same.items() if not is_same)
 

@@ -6,17 +6,17 @@ docs/adr/0015-one-transition-function.md.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, Final, TypedDict, Unpack
 
 from common.target import Target
 from gateway.domain.instant import Instant
 from gateway.domain.json_writing import JsonText, dump_document
 from gateway.domain.labels import NO_LABELS
-from gateway.domain.models import Actor, Submission, Task, is_of_an_account
+from gateway.domain.models import Actor, Policy, SameIntent, Submission, Task, is_of_an_account
 from gateway.domain.states import ACTIVE, OrderState, TaskStatus
 from gateway.domain.transitions import TRANSITIONS, Event, leads_to
 from gateway.orders import reservations, transition_alerts
+from gateway.orders.approval import ask_for_approval, held_until, reasons_for_approval
 from gateway.orders.callbacks import CALLED_BACK, call_back
 from gateway.orders.history import record
 from gateway.orders.topics import HELD, notify_queue
@@ -75,8 +75,8 @@ def transition(
     if not leads_to(event, task, to):
         raise TransitionError(f"{event} does not lead task {task.task_id} from {task.status} to {to}")
     changed: dict[str, Any] = {**changes, **(_NO_LEASE if to not in ACTIVE else {})}
-    held_until = tasks.held_until(now, task.not_before) if to is TaskStatus.QUEUED else None
-    after = replace(task, status=to, updated_at=now.utc, held_until=held_until, **changed)
+    held = held_until(tx, now, task) if to is TaskStatus.QUEUED else None
+    after = replace(task, status=to, updated_at=now.utc, held_until=held, **changed)
     tasks.move(tx, task, after)
     details = details or {}
     record(tx, now, task, event, actor, to, reason=reason, **details)
@@ -84,6 +84,8 @@ def transition(
         call_back(tx, now, after)
     reservations.follow(tx, now, event, after, actor, details)
     transition_alerts.apply(tx, now, event, task, after, actor, details)
+    if after.is_held_for_approval:
+        ask_for_approval(tx, now, after)
     if to is TaskStatus.QUEUED or (task.status in ACTIVE and to not in ACTIVE):
         notify_queue(tx, task.target if task.slot is None or is_of_an_account(task.slot) else None)
     if after.held_until is not None:
@@ -91,23 +93,23 @@ def transition(
     return after
 
 
-def file(
-    tx: Transaction, now: Instant, submission: Submission, actor: Actor, same_within: timedelta
-) -> tasks.Filed | None:
-    """Let a task begin in the queue, its first status. None if there is one of this id, which is left as it is.
-
-    `same_within`: for how long another one's wish counts as the same.
-    """
-    filed = tasks.add(tx, now, submission, actor.identity, same_within)
+def file(tx: Transaction, now: Instant, policy: Policy, submission: Submission, actor: Actor) -> tasks.Filed | None:
+    """Let a task begin in the queue, its first status. None if there is one of this id, which is left as it is."""
+    within = policy.same_intent_within
+    again = policy.same_intent is SameIntent.HOLD and tasks.wanting_the_same(tx, now, submission, within) is not None
+    reasons = reasons_for_approval(policy, submission, is_wanted_already=again)
+    filed = tasks.add(tx, now, submission, actor.identity, reasons, within)
     if filed is None:
         return None
-    told = {"account": submission.account, "same_intent_as": filed.same_intent_as}
+    told = {"account": submission.account, "same_intent_as": filed.same_intent_as, "approval": reasons}
     details: dict[str, Any] = {name: value for name, value in told.items() if value}
     if submission.labels_json != NO_LABELS:
         details["labels"] = JsonText(submission.labels_json)
     written = dump_document(details) if details else "{}"
     history.append(tx, now, submission.task_id, Event.SUBMIT, actor, moved=(None, _FIRST), details_json=written)
     notify_queue(tx, Target(submission.site, submission.account))
-    if tasks.held_until(now, submission.not_before) is not None:
+    if reasons:
+        ask_for_approval(tx, now, tasks.get(tx, submission.task_id))
+    elif tasks.held_until(now, submission.not_before) is not None:
         tx.notify(HELD)
     return filed

@@ -13,7 +13,10 @@ from gateway.store.port import Transaction
 CLEARED_BY: Final[Mapping[Event, tuple[AlertKind, ...]]] = {
     Event.RECLAIM: (AlertKind.TASK_STALE,),
     Event.REQUEUE: (AlertKind.TASK_STALE, AlertKind.TASK_NEEDS_HUMAN),
-    Event.RESTORE: (AlertKind.TASK_NEEDS_HUMAN,),
+    Event.RESTORE: (AlertKind.TASK_NEEDS_HUMAN, AlertKind.APPROVAL_REQUIRED),
+    **dict.fromkeys(
+        (Event.APPROVE, Event.DENY, Event.CANCEL, Event.TOO_LATE, Event.WITHDRAW), (AlertKind.APPROVAL_REQUIRED,)
+    ),
     Event.RESOLVE: (
         AlertKind.TASK_STALE,
         AlertKind.TASK_NEEDS_HUMAN,

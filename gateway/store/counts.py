@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+from gateway.domain.approvals import HELD_FOR_APPROVAL
 from gateway.store.port import ReadTransaction, Row
 
 
@@ -40,6 +41,11 @@ def refusals(tx: ReadTransaction, after: int, last: int) -> Counter[tuple[str, s
 def queued_tasks(tx: ReadTransaction) -> int:
     """Return how many tasks are in the queue."""
     return _count(tx.one("tasks_queued_count"))
+
+
+def held_for_approval(tx: ReadTransaction) -> int:
+    """Return how many tasks in the queue wait for an approval."""
+    return _count(tx.one("tasks_held_count", held_until=HELD_FOR_APPROVAL))
 
 
 def active_tasks(tx: ReadTransaction) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from gateway.domain.instant import Instant
 from gateway.domain.models import NewReport, Report, Task, TaskDetail
 from gateway.domain.states import OrderState
+from gateway.store import approvals
 from gateway.store.port import ReadTransaction, Row, Transaction
 
 
@@ -17,8 +18,9 @@ class ReportAge:
 
 
 def with_reports(tx: ReadTransaction, task: Task) -> TaskDetail:
-    """Return the task with its reports, the oldest first."""
-    return TaskDetail(task, tuple(_report(row) for row in tx.all("reports_of_task", task_id=task.task_id)))
+    """Return the task with its reports, the oldest first, and what was last decided where it needs an approval."""
+    approval = approvals.latest(tx, task.task_id) if task.requires_approval else None
+    return TaskDetail(task, tuple(_report(row) for row in tx.all("reports_of_task", task_id=task.task_id)), approval)
 
 
 def find_age(tx: ReadTransaction, task_id: str, state: OrderState) -> ReportAge | None:

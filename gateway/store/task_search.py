@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gateway.domain.approvals import HELD_FOR_APPROVAL
 from gateway.domain.labels import labels_text
 from gateway.domain.models import Task
 from gateway.domain.search import Position, TaskSearch, since_epoch, utc_of
@@ -17,14 +18,15 @@ _BEFORE_ALL_TIMES = ""
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Tasks that an index holds in the order of their rows: those of a label, or of a status and one of account and
-    site, or of one of them; nothing given: all tasks.
+    """Tasks that an index holds in the order of their rows: those that are held for approval, those of a label, or of a
+    status and one of account and site, or of one of them; nothing given: all tasks.
     """
 
     status: TaskStatus | None = None
     site: str | None = None
     account: str | None = None
     label: tuple[str, str] | None = None
+    held_for_approval: bool = False
 
 
 def rows_of(tx: ReadTransaction, lane: Lane, between: tuple[int, int], count: int, *, oldest_first: bool) -> list[int]:
@@ -36,6 +38,8 @@ def rows_of(tx: ReadTransaction, lane: Lane, between: tuple[int, int], count: in
 
 def _newest(tx: ReadTransaction, lane: Lane, **page: int) -> Sequence[Row]:
     status, site, account = lane.status, lane.site, lane.account
+    if lane.held_for_approval:
+        return tx.all("rows_newest_held", held_until=HELD_FOR_APPROVAL, **page)
     if lane.label is not None:
         return tx.all("rows_newest_by_label", key=lane.label[0], value=lane.label[1], **page)
     if status is not None and account is not None:
@@ -53,6 +57,8 @@ def _newest(tx: ReadTransaction, lane: Lane, **page: int) -> Sequence[Row]:
 
 def _oldest(tx: ReadTransaction, lane: Lane, **page: int) -> Sequence[Row]:
     status, site, account = lane.status, lane.site, lane.account
+    if lane.held_for_approval:
+        return tx.all("rows_oldest_held", held_until=HELD_FOR_APPROVAL, **page)
     if lane.label is not None:
         return tx.all("rows_oldest_by_label", key=lane.label[0], value=lane.label[1], **page)
     if status is not None and account is not None:
@@ -117,6 +123,7 @@ def matching(tx: ReadTransaction, wanted: TaskSearch, rows: Iterable[int]) -> se
         contained=wanted.task_id_contains,
         site_order_id=wanted.site_order_id or "",
         needs_decision=int(wanted.needs_decision),
+        held_until=HELD_FOR_APPROVAL if wanted.held_for_approval else "",
         labels=_keys(labels_text({key: value})[1:-1] for key, value in wanted.labels),
     )
     return {row["row"] for row in found}

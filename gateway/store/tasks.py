@@ -1,9 +1,11 @@
 """Tasks: one row a task, filed once, moved by one statement, never deleted."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from common.target import Target
+from gateway.domain.approvals import HELD_FOR_APPROVAL, ApprovalReason
 from gateway.domain.instant import Instant
 from gateway.domain.models import Submission, Task
 from gateway.domain.states import OrderState, TaskStatus
@@ -17,15 +19,19 @@ class Filed:
     """A task that was filed just now, and which other one wants the same; None: none."""
 
     same_intent_as: str | None
+    held_for_approval: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Whether there are leases that have run out, queued tasks that are too late, and held ones whose time has come."""
+    """Whether there are leases that have run out, queued tasks that are too late, held ones whose time has come, and
+    approvals that have run out.
+    """
 
     lapsed: bool
     late: bool
     held: bool
+    unapproved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +42,22 @@ class WaitingTask:
     first_alert: int
 
 
+def wanting_the_same(tx: ReadTransaction, now: Instant, submission: Submission, same_within: timedelta) -> str | None:
+    """Return the id of the newest task that wants the same, if it was filed within this time and has not failed."""
+    return _id(tx.one("task_same_intent", intent_key=submission.intent_key, same_since=now.later(-same_within)))
+
+
 def add(
-    tx: Transaction, now: Instant, submission: Submission, submitted_by: str, same_within: timedelta
+    tx: Transaction,
+    now: Instant,
+    submission: Submission,
+    submitted_by: str,
+    approval_reasons: Sequence[ApprovalReason],
+    same_within: timedelta,
 ) -> Filed | None:
     """File a task as queued; None if there is one of this id, which is left as it is.
 
+    `same_within`: for how long another one's wish counts as the same.
     None also where its target is not known, or no use of it was written down lately: see `gateway.targets.use`.
     """
     row = tx.one(
@@ -55,7 +72,8 @@ def add(
         max_total_yen=submission.max_total_yen,
         not_before=submission.not_before,
         not_after=submission.not_after,
-        held_until=held_until(now, submission.not_before),
+        held_until=HELD_FOR_APPROVAL if approval_reasons else held_until(now, submission.not_before),
+        approval_reasons=",".join(approval_reasons) or None,
         stop_before_submit=int(submission.stop_before_submit),
         intent_key=submission.intent_key,
         submitted_by=submitted_by,
@@ -64,7 +82,7 @@ def add(
         elapsed_us=now.elapsed_us,
         at=now.utc,
     )
-    return None if row is None else Filed(row["same_intent_as"])
+    return None if row is None else Filed(row["same_intent_as"], bool(approval_reasons))
 
 
 def held_until(now: Instant, not_before: str | None) -> str | None:
@@ -204,7 +222,7 @@ def held_by(tx: ReadTransaction, worker_id: str) -> str | None:
 def due(tx: ReadTransaction, now: Instant) -> Due:
     """Tell what time has brought about and nobody has written down."""
     row = tx.one("tasks_due", elapsed_us=now.elapsed_us, at=now.utc)
-    return Due(*(row is not None and row[name] > 0 for name in ("lapsed", "late", "held")))
+    return Due(*(row is not None and row[name] > 0 for name in ("lapsed", "late", "held", "unapproved")))
 
 
 def late(tx: ReadTransaction, now: Instant, count: int) -> list[Task]:
@@ -242,6 +260,10 @@ def waiting_for_a_person(tx: ReadTransaction, after: tuple[int, int], count: int
 
 def _id(row: Row | None) -> str | None:
     return None if row is None else str(row["task_id"])
+
+
+def _reasons(words: str | None) -> tuple[ApprovalReason, ...]:
+    return () if words is None else tuple(map(ApprovalReason, words.split(",")))
 
 
 def task_of(row: Row) -> Task:
@@ -284,4 +306,5 @@ def task_of(row: Row) -> Task:
         cancel_requested_at=row["cancel_requested_at"],
         same_intent_as=row["same_intent_as"],
         submitted_by=row["submitted_by"],
+        approval_reasons=_reasons(row["approval_reasons"]),
     )

@@ -15,6 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 from ordergateway.v1 import account_queries_pb2, operations_pb2, orders_pb2
 
 from tests.cancellation.rig import Rig
+from tests.simulation.people import APPROVER
 
 SESSION, JOURNAL = "session-of-worker-1", "journal-of-worker-1"
 WAIT = Duration(seconds=5)
@@ -88,6 +89,15 @@ async def submit(rig: Rig, task_id: str = "t-1") -> None:
     await ask(
         rig, "OrderService/SubmitOrder", task_id=task_id, site="sandbox", intent_json="{}", callback_url=ADDRESS
     )  # fmt: skip
+
+
+async def submit_for_approval(rig: Rig) -> None:
+    """Who calls from then on is somebody else."""
+    await ask(
+        rig, "OrderService/SubmitOrder",
+        task_id="t-1", site="sandbox", intent_json="{}", callback_url=ADDRESS, requires_approval=True,
+    )  # fmt: skip
+    rig.metadata = APPROVER
 
 
 async def lease(rig: Rig) -> None:
@@ -253,6 +263,11 @@ CASES = (
         STALE,
     ),
     Case("OperationsService/DecideOrders", decided, steps=(*STALE, look)),
+    Case("OperationsService/ListApprovals", nothing, READS, (submit_for_approval,)),
+    Case(
+        "OperationsService/ApproveOrder", lambda rig: person(rig) | {"max_total_yen": 1}, steps=(submit_for_approval,)
+    ),
+    Case("OperationsService/DenyOrder", person, steps=(submit_for_approval,)),
     Case("OperationsService/RequeueOrder", person, steps=STALE),
     Case("OperationsService/WithdrawOrder", person, steps=(*STALE, requeue)),
     Case(

@@ -133,6 +133,7 @@ class Rig:
         self.run(asyncio.sleep(1))
         self.token = ""
         self.seen_at = Timestamp()
+        self.metadata = METADATA
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Raises TimeoutError if nothing comes of it in MOST_SECONDS of virtual time."""
@@ -141,7 +142,7 @@ class Rig:
     async def call(self, path: str, request: Message, taken: list[Any] | None = None) -> list[Any]:
         """Calls as grpc's server does; `taken` gets what has reached the transport, be the call broken off or not."""
         handler = self.machine.server.handlers[path]
-        context = SlowContext(METADATA, request.SerializeToString())
+        context = SlowContext(self.metadata, request.SerializeToString())
         taken = [] if taken is None else taken
         read = GetMessageClass(Default().FindMethodByName(path[1:].replace("/", ".")).output_type).FromString
         encoded = handler.response_serializer

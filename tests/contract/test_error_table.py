@@ -21,7 +21,12 @@ from tests.gateway.support.in_process import RunningGateway, running_gateway
 
 JOURNAL: Final = "journal-of-worker-1"
 SESSION: Final = "session-of-worker-1"
-TOKENS: Final = {"api_token": ("every-role",), "upstream_token": ("upstream-only",)}
+SECRET_OF_MIKA: Final = "a-secret-of-mika"
+TOKENS: Final = {
+    "api_token": ("every-role",),
+    "upstream_token": ("upstream-only",),
+    "operator_token": (f"mika={SECRET_OF_MIKA}",),
+}
 LOOK: Final = {"verdict": 1, "window_fully_covered": True, "evidence_ref": "po-1/r2/00-verify"}
 
 
@@ -332,6 +337,44 @@ async def cancel_too_late(stage: Stage) -> None:
     )
 
 
+async def approved(stage: Stage, valid_for: int = 3_600) -> Any:
+    """The lease of a task that somebody has approved for 3,000 yen."""
+    about = {"task_id": "po-1", "site": "rakuten", "intent_json": "{}", "requires_approval": True}
+    await stage.clients.grpc("OrderService/SubmitOrder", **about)
+    async with clients(stage.gateway.port, stage.gateway.http_port, SECRET_OF_MIKA) as mika:
+        await mika.grpc(
+            "OperationsService/ApproveOrder",
+            task_id="po-1", reason="needed", max_total_yen=3_000, valid_for={"seconds": valid_for},
+        )  # fmt: skip
+    return await stage.lease()
+
+
+async def approval_required(stage: Stage) -> None:
+    await stage.permit(await approved(stage), terms=terms_message(terms(3_000)))
+    stage.gateway.time.advance(301)
+    again = await stage.clients.grpc(
+        "OrderLeaseService/ReclaimOrder",
+        task_id="po-1", worker_id="w1", session_id="session-after-it", journal_id=JOURNAL,
+    )  # fmt: skip
+    await stage.renew(again.lease)
+    await stage.permit(again.lease, terms=terms_message(terms(3_000)))
+
+
+async def approval_expired(stage: Stage) -> None:
+    lease = await approved(stage, valid_for=60)
+    stage.gateway.time.advance(61)
+    await stage.permit(lease, terms=terms_message(terms(3_000)))
+
+
+async def approval_of_one_s_own(stage: Stage) -> None:
+    await stage.clients.grpc(
+        "OrderService/SubmitOrder", task_id="po-1", site="rakuten", intent_json="{}", requires_approval=True
+    )
+    await getattr(stage.clients, stage.transport)(
+        "OperationsService/ApproveOrder", task_id="po-1", reason="needed", max_total_yen=3_000
+    )
+
+
 EVERYWHERE: Final = TRANSPORTS
 LEASES: Final = ("grpc", "rest")
 CONTRACT: Final = ("grpc", "connect")
@@ -359,6 +402,8 @@ ROWS: Final[dict[Reason, list[tuple[Callable[[Stage], Awaitable[None]], tuple[st
     Reason.PERMIT_DRY_RUN: [(permit_dry_run, PERMITS)],
     Reason.CANCEL_REQUESTED: [(cancel_requested, PERMITS)],
     Reason.CANCEL_TOO_LATE: [(cancel_too_late, CONTRACT)],
+    Reason.APPROVAL_REQUIRED: [(approval_required, PERMITS)],
+    Reason.APPROVAL_EXPIRED: [(approval_expired, PERMITS)],
     Reason.PERMIT_TERMS_REQUIRED: [(permit_terms_required, PERMITS)],
     Reason.PERMIT_TERMS_CHANGED: [(permit_terms_changed, PERMITS)],
     Reason.LEASE_NOT_ACKNOWLEDGED: [(lease_not_acknowledged, PERMITS)],
@@ -366,7 +411,11 @@ ROWS: Final[dict[Reason, list[tuple[Callable[[Stage], Awaitable[None]], tuple[st
     Reason.CALLBACK_NOT_FOUND: [(callback_not_found, CONTRACT)],
     Reason.FEATURE_OFF: [(feature_off, EVERYWHERE)],
     Reason.UNAUTHENTICATED: [(unauthenticated, EVERYWHERE)],
-    Reason.PERMISSION_DENIED: [(permission_denied, LEASES), (permission_denied_of_operations, ("connect",))],
+    Reason.PERMISSION_DENIED: [
+        (permission_denied, LEASES),
+        (permission_denied_of_operations, ("connect",)),
+        (approval_of_one_s_own, CONTRACT),
+    ],
     # gRPC refuses a message over its own limit before the gateway sees it, so there is no detail.
     Reason.TOO_LARGE: [(too_large, ("connect", "rest"))],
     Reason.TOO_MANY: [(too_many, EVERYWHERE)],

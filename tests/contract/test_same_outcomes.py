@@ -79,6 +79,11 @@ def in_json(task: orders_pb2.Task) -> dict[str, Any]:
         "stop_before_submit": task.stop_before_submit,
         "cancel_requested_at": time(task, "cancel_requested_at"),
         "same_intent_as": optional(task, "same_intent_as"),
+        "submitted_by": task.submitted_by,
+        "requires_approval": bool(task.approval_reasons),
+        "approval_reasons": [name(orders_pb2.ApprovalReason, reason) for reason in task.approval_reasons],
+        "held_for_approval": task.held_for_approval,
+        "approval": optional(task, "approval"),
     }
 
 
@@ -100,6 +105,7 @@ async def submit(connected: Clients, transport: str, task_id: str, intent: str =
         "intent_matches": answer.intent_matches,
         "differs": ["intent" if name == "intent_json" else name for name in answer.differs],
         "same_intent_as": optional(answer, "same_intent_as"),
+        "held_for_approval": answer.held_for_approval,
     }
 
 
@@ -112,7 +118,7 @@ async def test_a_submission_is_idempotent_whatever_carries_it(connected: Clients
         "intent_matches": True,
         "differs": [],
     }
-    first["same_intent_as"] = None
+    first |= {"same_intent_as": None, "held_for_approval": False}
     assert await submit(connected, transport, "po-1") == first
     for other in TRANSPORTS:
         assert await submit(connected, other, "po-1") == first | {"created": False}
@@ -182,6 +188,7 @@ async def test_health_says_the_same_everywhere(gateway: RunningGateway, connecte
         told = await getattr(connected, transport)("OperationsService/GetHealth")
         assert over_rest["status"] == ("ok", "degraded")[told.status - 1]
         assert over_rest["queued_count"] == told.queued_count == 1
+        assert over_rest["held_for_approval_count"] == told.held_for_approval_count == 0
         assert over_rest["active_tasks"] == [in_json(task) for task in told.active_tasks]
         assert [worker["last_seen_seconds"] for worker in over_rest["workers"]] == [299.0]
         assert [worker.last_seen_ago.ToTimedelta().total_seconds() for worker in told.workers] == [299.0]

@@ -39,11 +39,19 @@ class Night:
         assert typed.code == 0, typed
         return typed.out
 
-    def submit(self, task_id: str) -> None:
+    def submit(self, task_id: str, *, requires_approval: bool = False) -> None:
         """What an upstream does."""
         item = f"{SHOP}/item/sandbox-store/sencha-100g/"
         body = {"task_id": task_id, "site": "sandbox", "intent": {"item_url": item, "quantity": 1}}
+        if requires_approval:
+            body["requires_approval"] = True
         self.rest("UPSTREAM", f"-d '{json.dumps(body)}' {REST}/api/orders")
+
+    def decides_about(self, task_id: str) -> None:
+        """An order waits for an approval, gets it, and is denied after all."""
+        self.submit(task_id, requires_approval=True)
+        assert "is approved for up to 60,000 yen" in self.told("order-gateway approvals approve", po_1042=task_id)
+        assert "is denied" in self.told("order-gateway approvals deny", po_1042=task_id)
 
     def rest(self, role: str, words: str) -> str:
         token = f"$(sed -n s/^RAKUTEN_{role}_TOKEN=//p /etc/order-gateway/gateway.env)"
@@ -67,7 +75,12 @@ class Night:
 
 
 def test_every_block_of_the_runbook_works_as_it_stands(root: Machine) -> None:
-    installed(root, "RAKUTEN_SITES=rakuten,sandbox", "RAKUTEN_PERMIT_SETTLE_SECONDS=0.5")
+    installed(
+        root,
+        "RAKUTEN_SITES=rakuten,sandbox",
+        "RAKUTEN_PERMIT_SETTLE_SECONDS=0.5",
+        "RAKUTEN_OPERATOR_TOKEN=mika=the-secret-of-mika",
+    )
     root.background("/opt/order-gateway/.venv/bin/order-worker sandbox")
     with_worker(root, f"RAKUTEN_SANDBOX_URL={SHOP}", "RAKUTEN_SCREENSHOTS=false")
     root.must(f"curl -sS --retry 50 --retry-connrefused --retry-delay 1 -o /dev/null {SHOP}/")
@@ -104,6 +117,7 @@ def test_every_block_of_the_runbook_works_as_it_stands(root: Machine) -> None:
     night.submit("po-4")
     assert "po-4" in night.told("order-gateway health\norder-gateway tasks list")
     assert "is now failed" in night.told("order-gateway cancel", po_1042="po-4")
+    night.decides_about("po-6")
     assert "not paused" in night.told("order-gateway resume")
 
     # A worker over REST reports too late.

@@ -21,6 +21,7 @@ from tests.simulation.wire import Channel
 from tests.simulation.worker_machine import WorkerMachine
 
 METADATA = (("authorization", "Bearer secret"),)
+APPROVER = (("authorization", "Bearer secret-of-the-approver"),)
 CALL_SECONDS = 6.0
 SOON = 18.0
 STALE = orders_pb2.TASK_STATUS_STALE

@@ -8,6 +8,7 @@
 | says that the lease is invalid      | the lease is lost: nothing more is written to the site |
 | says that the terms are over a cap  | needs_human with 5004, no click                        |
 | says that a budget has not so much  | needs_human with 5005, no click                        |
+| lacks an approval, or one in time   | needs_human, no click                                  |
 | says that it is too late            | failed, no click; needs_human for a recovered task     |
 | says that its cancel was requested  | the same                                               |
 | puts it off for longer than a day   | needs_human, no click                                  |

@@ -93,6 +93,7 @@ def health_message(health: Health) -> operations_pb2.GetHealthResponse:
         queued_query_count=health.queued_query_count,
         active_tasks=[task_message(detail) for detail in health.active_tasks],
         active_count=health.active_count,
+        held_for_approval_count=health.held_for_approval_count,
         workers=[worker_message(worker) for worker in health.workers],
         offline_workers=[worker.worker_id for worker in health.workers if worker.offline],
         stale_queued_tasks=[_queued(task) for task in health.stale_queued_tasks],

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from google.protobuf import timestamp_pb2
 from ordergateway.v1 import orders_pb2
 
+from gateway.api.codec.approvals import approval_message, reasons_to
 from gateway.api.codec.terms import terms_message
 from gateway.api.codec.times import datetime_of, timestamp
 from gateway.domain import fields
@@ -88,6 +89,7 @@ def submission(
         not_after=not_after,
         stop_before_submit=request.stop_before_submit,
         intent_key=intent_key(site, account, intent, len(text)) if policy.same_intent_within else None,
+        requires_approval=request.requires_approval,
     )
 
 
@@ -104,6 +106,7 @@ def submitted_message(done: Submitted) -> orders_pb2.SubmitOrderResponse:
         intent_matches=done.intent_matches,
         differs=done.differs,
         same_intent_as=done.same_intent_as,
+        held_for_approval=done.held_for_approval,
     )
 
 
@@ -152,6 +155,10 @@ def task_message(detail: TaskDetail) -> orders_pb2.Task:
         stop_before_submit=task.stop_before_submit,
         cancel_requested_at=timestamp(task.cancel_requested_at),
         same_intent_as=task.same_intent_as,
+        approval_reasons=reasons_to(task.approval_reasons),
+        held_for_approval=task.is_held_for_approval,
+        approval=approval_message(detail.approval),
+        submitted_by=task.submitted_by or "",
     )
 
 

@@ -25,6 +25,7 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
         "intent_matches": done.intent_matches,
         "differs": [_FIELDS_HERE.get(name, name) for name in done.differs],
         "same_intent_as": done.same_intent_as,
+        "held_for_approval": done.held_for_approval,
     }
 
 
@@ -85,6 +86,7 @@ def health_json(health: Health) -> dict[str, Any]:
         "queued_query_count": health.queued_query_count,
         "active_tasks": [task_document(detail) for detail in health.active_tasks],
         "active_count": health.active_count,
+        "held_for_approval_count": health.held_for_approval_count,
         "workers": [
             {
                 "worker_id": worker.worker_id,

@@ -88,6 +88,7 @@ class Health(BaseModel):
     queued_query_count: int
     active_tasks: list[Task] = Field(description="At most 100, those filed first at first.")
     active_count: int = Field(description="How many tasks are in execution.")
+    held_for_approval_count: int = Field(description="How many of the queued tasks wait for an approval.")
     workers: list[Worker]
     offline_workers: list[str]
     stale_queued_tasks: list[QueuedTask]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from gateway.domain.approvals import ApprovalReason, Verdict
 from gateway.domain.fields import MAX_BATCH
 from gateway.domain.states import OrderState, Placement, TaskStatus
 
@@ -109,6 +110,9 @@ class Submit(StrictBody):
     stop_before_submit: bool = Field(
         False, description="True: a dry run, which ends at the confirmation page; nothing is ever ordered for it."
     )
+    requires_approval: bool = Field(
+        False, description="True: it is handed to no worker until somebody else than who files it has approved it."
+    )
 
 
 class Submitted(BaseModel):
@@ -120,12 +124,13 @@ class Submitted(BaseModel):
     intent_matches: bool = Field(description="False if the task existed with another intent; the first one stands.")
     differs: list[str] = Field(
         description="In which of `site`, `account`, `intent`, `callback_url`, `labels`, `max_total_yen`, "
-        "`not_before`, `not_after`, `stop_before_submit` it differs from the task that existed."
+        "`not_before`, `not_after`, `stop_before_submit`, `requires_approval` it differs from the task that existed."
     )
     same_intent_as: TaskId | None = Field(
         description="Another task of this site and account with an equal intent, filed lately and not failed; null: "
         "there was none. This one is filed all the same."
     )
+    held_for_approval: bool = Field(description="True: it waits until somebody has approved it.")
 
 
 class SubmitBatch(StrictBody):
@@ -191,6 +196,19 @@ class Terms(BaseModel):
     digest: str = Field(description="SHA-256 of the terms, see proto/ordergateway/v1/orders.proto.")
 
 
+class Approval(BaseModel):
+    """What somebody decided about a task that needs an approval."""
+
+    verdict: Verdict
+    decided_by: str
+    decided_at: Time
+    reason: str
+    max_total_yen: int | None = Field(description="The most that the order may cost; null if it was denied.")
+    valid_until: Time | None = Field(description="The last moment at which a permit may use it; null if it was denied.")
+    used_by_lease: int | None = Field(description="Number of the lease whose permit used it; null: none did.")
+    ended_at: Time | None = Field(description="When it was used or ended otherwise; null while it stands.")
+
+
 class Task(BaseModel):
     """A task and everything known of it."""
 
@@ -221,6 +239,11 @@ class Task(BaseModel):
         description="When a cancel was requested while a worker had it in hand; no permit is granted from then on."
     )
     same_intent_as: TaskId | None = Field(description="Another task that wanted the same when this one was filed.")
+    submitted_by: str | None = Field(description="The identity that filed it; null: it was not kept then.")
+    requires_approval: bool = Field(description="True: no worker gets leave to order without somebody's approval.")
+    approval_reasons: list[ApprovalReason] = Field(description="Why; empty: it needs none.")
+    held_for_approval: bool = Field(description="True: it waits in the queue until it is approved.")
+    approval: Approval | None = Field(description="What was last decided; null: nothing yet, or it needs none.")
 
 
 class TaskList(BaseModel):

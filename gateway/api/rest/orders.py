@@ -50,6 +50,7 @@ def submission(
         not_after=not_after,
         stop_before_submit=body.stop_before_submit,
         intent_key=intent_key(site, account, body.intent, len(intent)) if policy.same_intent_within else None,
+        requires_approval=body.requires_approval,
     )
 
 

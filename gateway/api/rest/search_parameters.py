@@ -40,6 +40,7 @@ class SearchParameters:
         str | None, Query(description=f"Last changed before this time; orders by `updated_at`. {_TIME}")
     ] = None
     needs_decision: Annotated[bool, Query(description="Only tasks that wait for a person.")] = False
+    held_for_approval: Annotated[bool, Query(description="Only tasks that wait in the queue for an approval.")] = False
     task_id_prefix: Annotated[str, Query(description="Only tasks whose task_id begins so.")] = ""
     task_id_contains: Annotated[str, Query(description="Only tasks whose task_id contains this.")] = ""
     oldest_first: Annotated[bool, Query(description="The oldest first.")] = False
@@ -57,6 +58,7 @@ class SearchParameters:
             updated_from=fields.utc_time("updated_from", self.updated_from),
             updated_to=fields.utc_time("updated_to", self.updated_to),
             needs_decision=self.needs_decision,
+            held_for_approval=self.held_for_approval,
             task_id_prefix=fields.part_of_key("task_id_prefix", self.task_id_prefix),
             task_id_contains=fields.part_of_key("task_id_contains", self.task_id_contains),
             oldest_first=self.oldest_first,

@@ -11,6 +11,7 @@ from gateway.api.call import Call
 from gateway.api.codec import operations as codec
 from gateway.api.codec.orders import task_message
 from gateway.api.codec.page_tokens import make_page_token, page_position, page_token
+from gateway.api.services.approvals import ApprovalOperations
 from gateway.api.services.budgets import BudgetOperations
 from gateway.api.services.bulk_decisions import BulkDecisions
 from gateway.api.services.callbacks import CallbackOperations
@@ -37,8 +38,8 @@ BackUp = Callable[[], Awaitable[BackupFacts | Refusal]]
 """Makes a verified online backup."""
 
 
-class OperationsService(CallbackOperations, BulkDecisions, BudgetOperations):
-    """The methods of the service, free of any transport; those of callbacks, many tasks and budgets are inherited."""
+class OperationsService(CallbackOperations, ApprovalOperations, BulkDecisions, BudgetOperations):
+    """The methods of the service, free of any transport; those of a subject of their own are inherited."""
 
     def __init__(self, store: Store, policy: Policy, back_up: BackUp, check: HealthCheck) -> None:
         CallbackOperations.__init__(self, store)

@@ -48,6 +48,7 @@ def health(gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
             *(("problem", problem.message) for problem in found.problems if problem.kind not in _SHOWN_APART),
             *(("serves", _gateway(gateway)) for gateway in found.gateways),
             ("queued", str(found.queued_count)),
+            *((("held for approval", str(found.held_for_approval_count)),) if found.held_for_approval_count else ()),
             ("queued queries", str(found.queued_query_count)),
             *((f"{name_of(orders_pb2.TaskStatus, task.status)}", task.task_id) for task in found.active_tasks),
             *(

@@ -127,6 +127,9 @@ def task_fields(task: orders_pb2.Task) -> Iterator[tuple[str, str | Text]]:
     yield "not after", when(task, "not_after")
     yield "same intent as", task.same_intent_as
     yield "cancel requested", when(task, "cancel_requested_at")
+    yield "filed by", task.submitted_by
+    yield "needs approval", ", ".join(name_of(orders_pb2.ApprovalReason, reason) for reason in task.approval_reasons)
+    yield "approval", _approval(task)
     yield "dry run", "yes" if task.stop_before_submit else ""
     if task.HasField("terms"):
         yield "terms", _terms(task.terms)
@@ -134,6 +137,22 @@ def task_fields(task: orders_pb2.Task) -> Iterator[tuple[str, str | Text]]:
     for key, value in sorted(task.labels.items()):
         yield f"label {key}", value
     yield "intent", task.intent_json
+
+
+def _approval(task: orders_pb2.Task) -> str:
+    """Return what was decided, or that nothing was yet."""
+    given = task.approval
+    waits = "waits for one" if task.held_for_approval else ""
+    if given.verdict == orders_pb2.Approval.VERDICT_UNSPECIFIED:
+        return waits
+    told = f"{name_of(orders_pb2.Approval.Verdict, given.verdict)} by {given.decided_by} at {when(given, 'decided_at')}"
+    if given.HasField("max_total_yen"):
+        told += f", up to {given.max_total_yen:,} yen until {when(given, 'valid_until')}"
+    if given.used_by_lease:
+        told += f", used by lease {given.used_by_lease}"
+    elif given.HasField("ended_at") and given.HasField("max_total_yen"):
+        told += ", not valid any more"
+    return "\n".join(part for part in (f"{told}: {given.reason}", waits) if part)
 
 
 def _terms(terms: orders_pb2.Terms) -> str:

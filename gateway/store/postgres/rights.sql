@@ -8,8 +8,8 @@ GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role};
 GRANT INSERT ON backups, events, late_reports, restores, query_results, catalog_queries, task_labels TO {role};
 
 -- What moves on, and stays.
-GRANT INSERT, UPDATE ON alerts, budget_entries, budget_periods, budgets, callbacks, catalog_orders, clock_anchor,
-    query_counts, sweep_leader, target_counts, tasks TO {role};
+GRANT INSERT, UPDATE ON alerts, approvals, budget_entries, budget_periods, budgets, callbacks, catalog_orders,
+    clock_anchor, query_counts, sweep_leader, target_counts, tasks TO {role};
 
 -- What comes and goes. Triggers say which rows of leases and account_queries may go.
 GRANT INSERT, DELETE ON pauses, store_groups TO {role};

@@ -48,6 +48,14 @@ ORDER BY row DESC LIMIT :count;
 SELECT row FROM task_labels WHERE key = :key AND value = :value AND row > :above AND row < :below
 ORDER BY row LIMIT :count;
 
+-- name: rows_newest_held
+SELECT row FROM tasks WHERE status = 'queued' AND held_until = :held_until AND row > :above AND row < :below
+ORDER BY row DESC LIMIT :count;
+
+-- name: rows_oldest_held
+SELECT row FROM tasks WHERE status = 'queued' AND held_until = :held_until AND row > :above AND row < :below
+ORDER BY row LIMIT :count;
+
 -- name: rows_newest_by_update
 SELECT row, updated_at FROM tasks
 WHERE updated_at >= :from_at AND (updated_at, row) < (:to_at, :below) ORDER BY updated_at DESC, row DESC LIMIT :count;
@@ -95,6 +103,7 @@ WHERE row IN (SELECT CAST(key AS bigint) FROM json_each(:rows))
         SELECT 1 FROM order_numbers
         WHERE order_numbers.task_id = tasks.task_id AND order_numbers.site_order_id = :site_order_id
     ))
+    AND (:held_until = '' OR (status = 'queued' AND held_until = :held_until))
     AND (:needs_decision = 0 OR EXISTS (
         SELECT 1 FROM alerts WHERE alerts.task_id = tasks.task_id AND alerts.cleared_at IS NULL
     ) OR EXISTS (

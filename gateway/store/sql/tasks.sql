@@ -1,11 +1,11 @@
 -- name: task_insert
 INSERT INTO tasks (task_id, site, account, intent_json, callback_url, labels_json, traceparent, status, queued_us,
-    created_at, updated_at, max_total_yen, not_before, not_after, held_until, stop_before_submit, intent_key,
-    submitted_by, same_intent_as)
+    created_at, updated_at, max_total_yen, not_before, not_after, held_until, stop_before_submit, submitted_by,
+    approval_reasons, intent_key, same_intent_as)
 SELECT :task_id, :site, :account, :intent_json, :callback_url, :labels_json, :traceparent, 'queued', :elapsed_us,
     :at, :at,
-    :max_total_yen, :not_before, :not_after, :held_until, :stop_before_submit, :intent_key,
-    :submitted_by, (
+    :max_total_yen, :not_before, :not_after, :held_until, :stop_before_submit, :submitted_by, :approval_reasons,
+    :intent_key, (
         -- The newest one alone, so that however many came before are not looked at.
         SELECT newest.task_id FROM (
             SELECT task_id, created_at FROM tasks
@@ -24,13 +24,21 @@ RETURNING same_intent_as;
 -- name: task_exists
 SELECT 1 AS found FROM tasks WHERE task_id = :task_id;
 
+-- name: task_same_intent
+SELECT newest.task_id FROM (
+    SELECT task_id, created_at FROM tasks
+    WHERE intent_key IS NOT NULL AND status <> 'failed' AND intent_key = :intent_key
+    ORDER BY row DESC LIMIT 1
+) AS newest WHERE newest.created_at >= :same_since;
+
 -- name: task_get
 SELECT * FROM tasks WHERE task_id = :task_id;
 
 -- name: task_oldest_queued_plain
 SELECT row FROM tasks
 WHERE status = 'queued' AND held_until IS NULL AND site = :site AND account = :account
-    AND CASE WHEN max_total_yen IS NULL AND not_after IS NULL AND stop_before_submit = 0 THEN 0 ELSE 1 END = 0
+    AND CASE WHEN max_total_yen IS NULL AND not_after IS NULL AND stop_before_submit = 0 AND approval_reasons IS NULL
+        THEN 0 ELSE 1 END = 0
 ORDER BY row LIMIT 1;
 
 -- name: tasks_due
@@ -44,7 +52,10 @@ SELECT (SELECT count(*) FROM (
     ) AS one) AS late,
     (SELECT count(*) FROM (
         SELECT 1 FROM tasks WHERE status = 'queued' AND held_until IS NOT NULL AND held_until <= :at LIMIT 1
-    ) AS one) AS held;
+    ) AS one) AS held,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM approvals WHERE ended_at IS NULL AND valid_until < :at LIMIT 1
+    ) AS one) AS unapproved;
 
 -- name: tasks_late
 SELECT * FROM tasks
@@ -176,6 +187,9 @@ WHERE status = :status AND account = :account AND account <> '' AND (CAST(:site 
 
 -- name: tasks_queued_count
 SELECT count(*) AS count FROM tasks WHERE status = 'queued';
+
+-- name: tasks_held_count
+SELECT count(*) AS count FROM tasks WHERE status = 'queued' AND held_until = :held_until;
 
 -- name: tasks_open
 -- Those that may still be, or have been since, in a worker's hand; one that needs a person could have been requeued.

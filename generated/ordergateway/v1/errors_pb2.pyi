@@ -16,11 +16,13 @@ never on the message text.
   FAILED_PRECONDITION  LEASE_INVALID, STATUS_CONFLICT,                  read current_status; do not retry as is
                        QUERY_LEASE_INVALID, PERMIT_*, TERMS_OVER_CAP,
                        TOO_LATE, CANCEL_REQUESTED, CANCEL_TOO_LATE,
-                       BUDGET_EXCEEDED, FEATURE_OFF
+                       BUDGET_EXCEEDED, APPROVAL_REQUIRED,
+                       APPROVAL_EXPIRED, FEATURE_OFF
   ABORTED              ANOTHER_TASK_ACTIVE, DISPATCH_PAUSED,            wait retry_after (or a while), ask again
                        PERMIT_NOT_SETTLED
   UNAUTHENTICATED      UNAUTHENTICATED                                  send a valid bearer token
-  PERMISSION_DENIED    PERMISSION_DENIED                                use a token whose role may do this
+  PERMISSION_DENIED    PERMISSION_DENIED                                use a token whose role may do this, or, for an
+                                                                        approval, that of somebody else
   RESOURCE_EXHAUSTED   TOO_LARGE, TOO_MANY                              send less, or later
   UNAVAILABLE          STORE_UNAVAILABLE, SHUTTING_DOWN                 the same call again, with backoff
   INTERNAL             INTERNAL                                         report it; the effect is unknown, so repeat
@@ -99,7 +101,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 19
     """No token, or one that is not valid."""
     ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 20
-    """The token is valid, its role may not call this."""
+    """The token is valid, its role may not call this; or it may not approve this task, see ApproveOrder."""
     ERROR_REASON_TOO_LARGE: _ErrorReason.ValueType  # 21
     """The message or one of its fields is larger than the limit, which the message names."""
     ERROR_REASON_TOO_MANY: _ErrorReason.ValueType  # 22
@@ -147,6 +149,14 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """
     ERROR_REASON_BUDGET_NOT_FOUND: _ErrorReason.ValueType  # 34
     """No budget has this budget_id."""
+    ERROR_REASON_APPROVAL_REQUIRED: _ErrorReason.ValueType  # 35
+    """Permit refused: the task needs an approval, and none that was not used stands. The worker ends the task as needs_human
+    and clicks nothing; once somebody has approved it, it is requeued or reclaimed.
+    """
+    ERROR_REASON_APPROVAL_EXPIRED: _ErrorReason.ValueType  # 36
+    """Permit refused: the task's approval has run out. The worker ends the task as needs_human and clicks nothing; it needs a
+    new approval.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Which rule refused the call."""
@@ -198,7 +208,7 @@ ERROR_REASON_FEATURE_OFF: ErrorReason.ValueType  # 18
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 19
 """No token, or one that is not valid."""
 ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 20
-"""The token is valid, its role may not call this."""
+"""The token is valid, its role may not call this; or it may not approve this task, see ApproveOrder."""
 ERROR_REASON_TOO_LARGE: ErrorReason.ValueType  # 21
 """The message or one of its fields is larger than the limit, which the message names."""
 ERROR_REASON_TOO_MANY: ErrorReason.ValueType  # 22
@@ -246,6 +256,14 @@ task as needs_human with error code 5005 and clicks nothing.
 """
 ERROR_REASON_BUDGET_NOT_FOUND: ErrorReason.ValueType  # 34
 """No budget has this budget_id."""
+ERROR_REASON_APPROVAL_REQUIRED: ErrorReason.ValueType  # 35
+"""Permit refused: the task needs an approval, and none that was not used stands. The worker ends the task as needs_human
+and clicks nothing; once somebody has approved it, it is requeued or reclaimed.
+"""
+ERROR_REASON_APPROVAL_EXPIRED: ErrorReason.ValueType  # 36
+"""Permit refused: the task's approval has run out. The worker ends the task as needs_human and clicks nothing; it needs a
+new approval.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final
@@ -308,7 +326,7 @@ class ErrorDetail(_message.Message):
     @_builtins.property
     def allowed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of the operations that the current status allows, lower case: `lease`, `renew`, `report`, `reclaim`,
-        `requeue`, `withdraw`, `cancel`, `resolve`, `expire_now`.
+        `requeue`, `withdraw`, `cancel`, `resolve`, `expire_now`, `approve`, `deny`.
         """
 
     @_builtins.property

@@ -16,11 +16,13 @@ never on the message text.
   FAILED_PRECONDITION  LEASE_INVALID, STATUS_CONFLICT,                  read current_status; do not retry as is
                        QUERY_LEASE_INVALID, PERMIT_*, TERMS_OVER_CAP,
                        TOO_LATE, CANCEL_REQUESTED, CANCEL_TOO_LATE,
-                       BUDGET_EXCEEDED, FEATURE_OFF
+                       BUDGET_EXCEEDED, APPROVAL_REQUIRED,
+                       APPROVAL_EXPIRED, FEATURE_OFF
   ABORTED              ANOTHER_TASK_ACTIVE, DISPATCH_PAUSED,            wait retry_after (or a while), ask again
                        PERMIT_NOT_SETTLED
   UNAUTHENTICATED      UNAUTHENTICATED                                  send a valid bearer token
-  PERMISSION_DENIED    PERMISSION_DENIED                                use a token whose role may do this
+  PERMISSION_DENIED    PERMISSION_DENIED                                use a token whose role may do this, or, for an
+                                                                        approval, that of somebody else
   RESOURCE_EXHAUSTED   TOO_LARGE, TOO_MANY                              send less, or later
   UNAVAILABLE          STORE_UNAVAILABLE, SHUTTING_DOWN                 the same call again, with backoff
   INTERNAL             INTERNAL                                         report it; the effect is unknown, so repeat

@@ -22,7 +22,7 @@ from connectrpc.server import ConnectASGIApplication, ConnectWSGIApplication, DE
 from ordergateway.v1.budgets_pb2 import DeleteBudgetRequest, DeleteBudgetResponse, GetBudgetRequest, GetBudgetResponse, ListBudgetsRequest, ListBudgetsResponse, SetBudgetRequest, SetBudgetResponse
 from pyqwest import Client, SyncClient
 
-from .operations_pb2 import ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, DecideOrdersRequest, DecideOrdersResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionOutcomesRequest, ListDecisionOutcomesResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
+from .operations_pb2 import ApproveOrderRequest, ApproveOrderResponse, ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, DecideOrdersRequest, DecideOrdersResponse, DenyOrderRequest, DenyOrderResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListApprovalsRequest, ListApprovalsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionOutcomesRequest, ListDecisionOutcomesResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -60,9 +60,40 @@ class OperationsService(Protocol):
 
     async def list_decisions(self, request: ListDecisionsRequest, ctx: RequestContext[ListDecisionsRequest, ListDecisionsResponse], /) -> ListDecisionsResponse:
         """
-        Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
+        Tasks that need a decision (stale, needs_human, held for approval, or with an open alert), with everything known about
+        each.
 
         Refusals: INVALID_ARGUMENT.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def list_approvals(self, request: ListApprovalsRequest, ctx: RequestContext[ListApprovalsRequest, ListApprovalsResponse], /) -> ListApprovalsResponse:
+        """
+        Tasks that wait in the queue for an approval, those filed first at first.
+
+        Refusals: INVALID_ARGUMENT.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def approve_order(self, request: ApproveOrderRequest, ctx: RequestContext[ApproveOrderRequest, ApproveOrderResponse], /) -> ApproveOrderResponse:
+        """
+        Approves a task that needs it, for a total and a time, in place of an approval that stands: it is handed out, and one
+        permit may use the approval. Also of a task that is stale, in a worker's hand, or needs a person while an order is
+        impossible, whose next permit it concerns. The same approval again by the same identity changes nothing and is told as a
+        repeat, as long as the task does not wait for another one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def deny_order(self, request: DenyOrderRequest, ctx: RequestContext[DenyOrderRequest, DenyOrderResponse], /) -> DenyOrderResponse:
+        """
+        Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
+        again by the same identity changes nothing and is told as a repeat.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, a worker has it in
+        hand, an order may be there, or it has ended). Next: cancel with while_leased, or withdraw and resolve.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -288,6 +319,39 @@ class OperationsServiceASGIApplication(ConnectASGIApplication[OperationsService]
                         stream_type=StreamType.UNARY,
                     ),
                     function=svc.list_decisions,
+                ),
+                "/ordergateway.v1.OperationsService/ListApprovals": Endpoint.unary(
+                    method=MethodInfo(
+                        name="ListApprovals",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListApprovalsRequest,
+                        output=ListApprovalsResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.list_approvals,
+                ),
+                "/ordergateway.v1.OperationsService/ApproveOrder": Endpoint.unary(
+                    method=MethodInfo(
+                        name="ApproveOrder",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ApproveOrderRequest,
+                        output=ApproveOrderResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.approve_order,
+                ),
+                "/ordergateway.v1.OperationsService/DenyOrder": Endpoint.unary(
+                    method=MethodInfo(
+                        name="DenyOrder",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=DenyOrderRequest,
+                        output=DenyOrderResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.deny_order,
                 ),
                 "/ordergateway.v1.OperationsService/RequeueOrder": Endpoint.unary(
                     method=MethodInfo(
@@ -624,7 +688,8 @@ class OperationsServiceClient(ConnectClient):
         use_get: bool = False,
     ) -> ListDecisionsResponse:
         """
-        Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
+        Tasks that need a decision (stale, needs_human, held for approval, or with an open alert), with everything known about
+        each.
 
         Refusals: INVALID_ARGUMENT.
         """
@@ -641,6 +706,89 @@ class OperationsServiceClient(ConnectClient):
             headers=headers,
             timeout_ms=timeout_ms,
             use_get=use_get,
+        )
+    async def list_approvals(
+        self,
+        request: ListApprovalsRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListApprovalsResponse:
+        """
+        Tasks that wait in the queue for an approval, those filed first at first.
+
+        Refusals: INVALID_ARGUMENT.
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListApprovals",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListApprovalsRequest,
+                output=ListApprovalsResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    async def approve_order(
+        self,
+        request: ApproveOrderRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> ApproveOrderResponse:
+        """
+        Approves a task that needs it, for a total and a time, in place of an approval that stands: it is handed out, and one
+        permit may use the approval. Also of a task that is stale, in a worker's hand, or needs a person while an order is
+        impossible, whose next permit it concerns. The same approval again by the same identity changes nothing and is told as a
+        repeat, as long as the task does not wait for another one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ApproveOrder",
+                service_name="ordergateway.v1.OperationsService",
+                input=ApproveOrderRequest,
+                output=ApproveOrderResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    async def deny_order(
+        self,
+        request: DenyOrderRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> DenyOrderResponse:
+        """
+        Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
+        again by the same identity changes nothing and is told as a repeat.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, a worker has it in
+        hand, an order may be there, or it has ended). Next: cancel with while_leased, or withdraw and resolve.
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="DenyOrder",
+                service_name="ordergateway.v1.OperationsService",
+                input=DenyOrderRequest,
+                output=DenyOrderResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
         )
     async def requeue_order(
         self,
@@ -1212,9 +1360,40 @@ class OperationsServiceSync(Protocol):
 
     def list_decisions(self, request: ListDecisionsRequest, ctx: RequestContext[ListDecisionsRequest, ListDecisionsResponse], /) -> ListDecisionsResponse:
         """
-        Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
+        Tasks that need a decision (stale, needs_human, held for approval, or with an open alert), with everything known about
+        each.
 
         Refusals: INVALID_ARGUMENT.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def list_approvals(self, request: ListApprovalsRequest, ctx: RequestContext[ListApprovalsRequest, ListApprovalsResponse], /) -> ListApprovalsResponse:
+        """
+        Tasks that wait in the queue for an approval, those filed first at first.
+
+        Refusals: INVALID_ARGUMENT.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def approve_order(self, request: ApproveOrderRequest, ctx: RequestContext[ApproveOrderRequest, ApproveOrderResponse], /) -> ApproveOrderResponse:
+        """
+        Approves a task that needs it, for a total and a time, in place of an approval that stands: it is handed out, and one
+        permit may use the approval. Also of a task that is stale, in a worker's hand, or needs a person while an order is
+        impossible, whose next permit it concerns. The same approval again by the same identity changes nothing and is told as a
+        repeat, as long as the task does not wait for another one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def deny_order(self, request: DenyOrderRequest, ctx: RequestContext[DenyOrderRequest, DenyOrderResponse], /) -> DenyOrderResponse:
+        """
+        Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
+        again by the same identity changes nothing and is told as a repeat.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, a worker has it in
+        hand, an order may be there, or it has ended). Next: cancel with while_leased, or withdraw and resolve.
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -1438,6 +1617,39 @@ class OperationsServiceWSGIApplication(ConnectWSGIApplication):
                         stream_type=StreamType.UNARY,
                     ),
                     function=service.list_decisions,
+                ),
+                "/ordergateway.v1.OperationsService/ListApprovals": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="ListApprovals",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListApprovalsRequest,
+                        output=ListApprovalsResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.list_approvals,
+                ),
+                "/ordergateway.v1.OperationsService/ApproveOrder": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="ApproveOrder",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ApproveOrderRequest,
+                        output=ApproveOrderResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.approve_order,
+                ),
+                "/ordergateway.v1.OperationsService/DenyOrder": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="DenyOrder",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=DenyOrderRequest,
+                        output=DenyOrderResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.deny_order,
                 ),
                 "/ordergateway.v1.OperationsService/RequeueOrder": EndpointSync.unary(
                     method=MethodInfo(
@@ -1774,7 +1986,8 @@ class OperationsServiceClientSync(ConnectClientSync):
         use_get: bool = False,
     ) -> ListDecisionsResponse:
         """
-        Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
+        Tasks that need a decision (stale, needs_human, held for approval, or with an open alert), with everything known about
+        each.
 
         Refusals: INVALID_ARGUMENT.
         """
@@ -1791,6 +2004,89 @@ class OperationsServiceClientSync(ConnectClientSync):
             headers=headers,
             timeout_ms=timeout_ms,
             use_get=use_get,
+        )
+    def list_approvals(
+        self,
+        request: ListApprovalsRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListApprovalsResponse:
+        """
+        Tasks that wait in the queue for an approval, those filed first at first.
+
+        Refusals: INVALID_ARGUMENT.
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListApprovals",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListApprovalsRequest,
+                output=ListApprovalsResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    def approve_order(
+        self,
+        request: ApproveOrderRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> ApproveOrderResponse:
+        """
+        Approves a task that needs it, for a total and a time, in place of an approval that stands: it is handed out, and one
+        permit may use the approval. Also of a task that is stale, in a worker's hand, or needs a person while an order is
+        impossible, whose next permit it concerns. The same approval again by the same identity changes nothing and is told as a
+        repeat, as long as the task does not wait for another one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ApproveOrder",
+                service_name="ordergateway.v1.OperationsService",
+                input=ApproveOrderRequest,
+                output=ApproveOrderResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    def deny_order(
+        self,
+        request: DenyOrderRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> DenyOrderResponse:
+        """
+        Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
+        again by the same identity changes nothing and is told as a repeat.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, a worker has it in
+        hand, an order may be there, or it has ended). Next: cancel with while_leased, or withdraw and resolve.
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="DenyOrder",
+                service_name="ordergateway.v1.OperationsService",
+                input=DenyOrderRequest,
+                output=DenyOrderResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
         )
     def requeue_order(
         self,

@@ -10,14 +10,16 @@ an order is impossible, possible or certain, checks the evidence on the worker's
   needs_human  resolve; requeue, while an order is impossible
   failed       resolve: to succeeded when an order turned up after all, to failed to confirm an end in doubt
   succeeded, failed by a person   resolve, to revise the statement
-  queued       cancel (never leased; OrderService.CancelOrder), withdraw (leased before)
+  queued       cancel (never leased; OrderService.CancelOrder), withdraw (leased before); approve or deny, where it
+               waits for an approval
   leased, running   expire_now, when the worker is known to be dead
 
 About many at once: ListDecisionOutcomes shows of the tasks of a search which ones a decision would take and which it
 would refuse, DecideOrders takes it about those that were shown and have not changed since.
 
 Every action demands a reason, is recorded with who did it, and refuses with the current status and what would be
-allowed. A repeat of an action whose answer was lost is refused with STATUS_CONFLICT and shows the new status.
+allowed. A repeat of an action whose answer was lost is refused with STATUS_CONFLICT and shows the new status; that of an
+approval or a denial is answered, and told as a repeat.
 """
 
 from collections import abc as _abc
@@ -72,6 +74,8 @@ class _AlertKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AlertKind.V
     """RAKUTEN_BUDGET_ALERT_PERCENT of a budget is used."""
     ALERT_KIND_BUDGET_USED_UP: _AlertKind.ValueType  # 11
     """All of a budget is used."""
+    ALERT_KIND_APPROVAL_REQUIRED: _AlertKind.ValueType  # 12
+    """A task waits in the queue for somebody's approval."""
 
 class AlertKind(_AlertKind, metaclass=_AlertKindEnumTypeWrapper):
     """What an alert is about."""
@@ -100,6 +104,8 @@ ALERT_KIND_BUDGET_NEARLY_USED: AlertKind.ValueType  # 10
 """RAKUTEN_BUDGET_ALERT_PERCENT of a budget is used."""
 ALERT_KIND_BUDGET_USED_UP: AlertKind.ValueType  # 11
 """All of a budget is used."""
+ALERT_KIND_APPROVAL_REQUIRED: AlertKind.ValueType  # 12
+"""A task waits in the queue for somebody's approval."""
 Global___AlertKind: _TypeAlias = AlertKind  # noqa: Y015
 
 class _HealthStatus:
@@ -141,7 +147,7 @@ class _HealthProblemKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Hea
     HEALTH_PROBLEM_KIND_TASK_UNCLAIMED: _HealthProblemKind.ValueType  # 3
     """A task has waited in the queue for RAKUTEN_TASK_UNCLAIMED_ALERT_SECONDS."""
     HEALTH_PROBLEM_KIND_DECISION_WAITING: _HealthProblemKind.ValueType  # 4
-    """Tasks are stale or needs_human."""
+    """Tasks are stale or needs_human, or wait for an approval."""
     HEALTH_PROBLEM_KIND_ALERT_STANDING: _HealthProblemKind.ValueType  # 5
     """Alerts stand."""
     HEALTH_PROBLEM_KIND_ALERT_WEBHOOK_FAILING: _HealthProblemKind.ValueType  # 6
@@ -169,7 +175,7 @@ HEALTH_PROBLEM_KIND_WORKER_OFFLINE: HealthProblemKind.ValueType  # 2
 HEALTH_PROBLEM_KIND_TASK_UNCLAIMED: HealthProblemKind.ValueType  # 3
 """A task has waited in the queue for RAKUTEN_TASK_UNCLAIMED_ALERT_SECONDS."""
 HEALTH_PROBLEM_KIND_DECISION_WAITING: HealthProblemKind.ValueType  # 4
-"""Tasks are stale or needs_human."""
+"""Tasks are stale or needs_human, or wait for an approval."""
 HEALTH_PROBLEM_KIND_ALERT_STANDING: HealthProblemKind.ValueType  # 5
 """Alerts stand."""
 HEALTH_PROBLEM_KIND_ALERT_WEBHOOK_FAILING: HealthProblemKind.ValueType  # 6
@@ -277,7 +283,7 @@ class GetInfoResponse(_message.Message):
     """Version of the contract, MAJOR.MINOR. Within one major version a higher minor one only adds. 1.1: terms and caps
     (Terms, max_total_yen), times (not_before, not_after), dry runs
     (stop_before_submit), cancel requests (while_leased),
-    same_intent_as, budgets.
+    same_intent_as, budgets, approvals (requires_approval).
     """
     def __init__(
         self,
@@ -328,6 +334,7 @@ class GetHealthResponse(_message.Message):
     ACTIVE_COUNT_FIELD_NUMBER: _builtins.int
     GATEWAYS_FIELD_NUMBER: _builtins.int
     BUDGETS_FIELD_NUMBER: _builtins.int
+    HELD_FOR_APPROVAL_COUNT_FIELD_NUMBER: _builtins.int
     status: Global___HealthStatus.ValueType
     """All is well, or not."""
     queued_count: _builtins.int
@@ -336,6 +343,8 @@ class GetHealthResponse(_message.Message):
     """Account queries in the queue."""
     active_count: _builtins.int
     """How many tasks are in execution: at most one a slot (RAKUTEN_LEASE_SCOPE)."""
+    held_for_approval_count: _builtins.int
+    """Tasks that wait in the queue for an approval; queued_count has them too."""
     @_builtins.property
     def active_tasks(self) -> _containers.RepeatedCompositeFieldContainer[_orders_pb2.Task]:
         """Tasks in execution, those filed first at first, at most 100; active_count is their number."""
@@ -387,10 +396,11 @@ class GetHealthResponse(_message.Message):
         active_count: _builtins.int = ...,
         gateways: _abc.Iterable[Global___Gateway] | None = ...,
         budgets: _abc.Iterable[_budgets_pb2.Budget] | None = ...,
+        held_for_approval_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_count", b"active_count", "active_tasks", b"active_tasks", "budgets", b"budgets", "gateways", b"gateways", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_count", b"active_count", "active_tasks", b"active_tasks", "budgets", b"budgets", "gateways", b"gateways", "held_for_approval_count", b"held_for_approval_count", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -783,6 +793,182 @@ class ListDecisionsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListDecisionsResponse: _TypeAlias = ListDecisionsResponse  # noqa: Y015
+
+@_typing.final
+class ListApprovalsRequest(_message.Message):
+    """Which page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """Tasks a page, 1 to 200; 0: 50."""
+    page_token: _builtins.str
+    """next_page_token of the page before; empty: the first page."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListApprovalsRequest: _TypeAlias = ListApprovalsRequest  # noqa: Y015
+
+@_typing.final
+class ListApprovalsResponse(_message.Message):
+    """One page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASKS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Ask for the next page with this; empty on the last page. Opaque."""
+    @_builtins.property
+    def tasks(self) -> _containers.RepeatedCompositeFieldContainer[_orders_pb2.Task]:
+        """The tasks, those filed first at first."""
+
+    def __init__(
+        self,
+        *,
+        tasks: _abc.Iterable[_orders_pb2.Task] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "tasks", b"tasks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListApprovalsResponse: _TypeAlias = ListApprovalsResponse  # noqa: Y015
+
+@_typing.final
+class ApproveOrderRequest(_message.Message):
+    """Which task, for how much and how long, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    MAX_TOTAL_YEN_FIELD_NUMBER: _builtins.int
+    VALID_FOR_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task's key. Required."""
+    reason: _builtins.str
+    """Why, 1 to 1,000 characters. Required."""
+    max_total_yen: _builtins.int
+    """The most that the order may cost, everything included, yen, at least 1 and at most the task's cap. Absent: the cap;
+    required for a task without one.
+    """
+    @_builtins.property
+    def valid_for(self) -> _duration_pb2.Duration:
+        """For how long a permit may use it, more than 0 s and at most 365 days. Absent: RAKUTEN_APPROVAL_VALID_SECONDS."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        max_total_yen: _builtins.int | None = ...,
+        valid_for: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_total_yen", b"_max_total_yen", "max_total_yen", b"max_total_yen", "valid_for", b"valid_for"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_total_yen", b"_max_total_yen", "max_total_yen", b"max_total_yen", "reason", b"reason", "task_id", b"task_id", "valid_for", b"valid_for"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_total_yen: _TypeAlias = _typing.Literal["max_total_yen"]  # noqa: Y015
+    _WhichOneofArgType__max_total_yen: _TypeAlias = _typing.Literal["_max_total_yen", b"_max_total_yen"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_total_yen) -> _WhichOneofReturnType__max_total_yen | None: ...
+
+Global___ApproveOrderRequest: _TypeAlias = ApproveOrderRequest  # noqa: Y015
+
+@_typing.final
+class ApproveOrderResponse(_message.Message):
+    """The task after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_FIELD_NUMBER: _builtins.int
+    ALREADY_DECIDED_FIELD_NUMBER: _builtins.int
+    already_decided: _builtins.bool
+    """True: the same had been approved before, and nothing was changed."""
+    @_builtins.property
+    def task(self) -> _orders_pb2.Task:
+        """The task with its approval."""
+
+    def __init__(
+        self,
+        *,
+        task: _orders_pb2.Task | None = ...,
+        already_decided: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["already_decided", b"already_decided", "task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApproveOrderResponse: _TypeAlias = ApproveOrderResponse  # noqa: Y015
+
+@_typing.final
+class DenyOrderRequest(_message.Message):
+    """Which task, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task's key. Required."""
+    reason: _builtins.str
+    """Why, 1 to 1,000 characters; the upstream sees it. Required."""
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DenyOrderRequest: _TypeAlias = DenyOrderRequest  # noqa: Y015
+
+@_typing.final
+class DenyOrderResponse(_message.Message):
+    """The task after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_FIELD_NUMBER: _builtins.int
+    ALREADY_DECIDED_FIELD_NUMBER: _builtins.int
+    already_decided: _builtins.bool
+    """True: the same had been denied before, and nothing was changed."""
+    @_builtins.property
+    def task(self) -> _orders_pb2.Task:
+        """The task, failed."""
+
+    def __init__(
+        self,
+        *,
+        task: _orders_pb2.Task | None = ...,
+        already_decided: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["already_decided", b"already_decided", "task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DenyOrderResponse: _TypeAlias = DenyOrderResponse  # noqa: Y015
 
 @_typing.final
 class RequeueOrderRequest(_message.Message):
@@ -1736,7 +1922,7 @@ class Callback(_message.Message):
     url: _builtins.str
     """Where it goes."""
     type: _builtins.str
-    """`order.succeeded`, `order.failed`, `order.needs_human`, `order.stale` or `order.test`."""
+    """`order.succeeded`, `order.failed`, `order.needs_human`, `order.stale`, `order.approval_required` or `order.test`."""
     status: Global___CallbackStatus.ValueType
     """Where it stands."""
     attempts: _builtins.int

@@ -54,6 +54,21 @@ class OperationsServiceStub:
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionsRequest.SerializeToString,
                 response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionsResponse.FromString,
                 _registered_method=True)
+        self.ListApprovals = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/ListApprovals',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.ListApprovalsRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListApprovalsResponse.FromString,
+                _registered_method=True)
+        self.ApproveOrder = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/ApproveOrder',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.ApproveOrderRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ApproveOrderResponse.FromString,
+                _registered_method=True)
+        self.DenyOrder = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/DenyOrder',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.DenyOrderRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.DenyOrderResponse.FromString,
+                _registered_method=True)
         self.RequeueOrder = channel.unary_unary(
                 '/ordergateway.v1.OperationsService/RequeueOrder',
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.RequeueOrderRequest.SerializeToString,
@@ -184,9 +199,43 @@ class OperationsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListDecisions(self, request, context):
-        """Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
+        """Tasks that need a decision (stale, needs_human, held for approval, or with an open alert), with everything known about
+        each.
 
         Refusals: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListApprovals(self, request, context):
+        """Tasks that wait in the queue for an approval, those filed first at first.
+
+        Refusals: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ApproveOrder(self, request, context):
+        """Approves a task that needs it, for a total and a time, in place of an approval that stands: it is handed out, and one
+        permit may use the approval. Also of a task that is stale, in a worker's hand, or needs a person while an order is
+        impossible, whose next permit it concerns. The same approval again by the same identity changes nothing and is told as a
+        repeat, as long as the task does not wait for another one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DenyOrder(self, request, context):
+        """Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
+        again by the same identity changes nothing and is told as a repeat.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, a worker has it in
+        hand, an order may be there, or it has ended). Next: cancel with while_leased, or withdraw and resolve.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -407,6 +456,21 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionsRequest.FromString,
                     response_serializer=ordergateway_dot_v1_dot_operations__pb2.ListDecisionsResponse.SerializeToString,
             ),
+            'ListApprovals': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListApprovals,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListApprovalsRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.ListApprovalsResponse.SerializeToString,
+            ),
+            'ApproveOrder': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApproveOrder,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ApproveOrderRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.ApproveOrderResponse.SerializeToString,
+            ),
+            'DenyOrder': grpc.unary_unary_rpc_method_handler(
+                    servicer.DenyOrder,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.DenyOrderRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.DenyOrderResponse.SerializeToString,
+            ),
             'RequeueOrder': grpc.unary_unary_rpc_method_handler(
                     servicer.RequeueOrder,
                     request_deserializer=ordergateway_dot_v1_dot_operations__pb2.RequeueOrderRequest.FromString,
@@ -598,6 +662,87 @@ class OperationsService:
             '/ordergateway.v1.OperationsService/ListDecisions',
             ordergateway_dot_v1_dot_operations__pb2.ListDecisionsRequest.SerializeToString,
             ordergateway_dot_v1_dot_operations__pb2.ListDecisionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListApprovals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/ListApprovals',
+            ordergateway_dot_v1_dot_operations__pb2.ListApprovalsRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.ListApprovalsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApproveOrder(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/ApproveOrder',
+            ordergateway_dot_v1_dot_operations__pb2.ApproveOrderRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.ApproveOrderResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DenyOrder(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/DenyOrder',
+            ordergateway_dot_v1_dot_operations__pb2.DenyOrderRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.DenyOrderResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -10,14 +10,16 @@ an order is impossible, possible or certain, checks the evidence on the worker's
   needs_human  resolve; requeue, while an order is impossible
   failed       resolve: to succeeded when an order turned up after all, to failed to confirm an end in doubt
   succeeded, failed by a person   resolve, to revise the statement
-  queued       cancel (never leased; OrderService.CancelOrder), withdraw (leased before)
+  queued       cancel (never leased; OrderService.CancelOrder), withdraw (leased before); approve or deny, where it
+               waits for an approval
   leased, running   expire_now, when the worker is known to be dead
 
 About many at once: ListDecisionOutcomes shows of the tasks of a search which ones a decision would take and which it
 would refuse, DecideOrders takes it about those that were shown and have not changed since.
 
 Every action demands a reason, is recorded with who did it, and refuses with the current status and what would be
-allowed. A repeat of an action whose answer was lost is refused with STATUS_CONFLICT and shows the new status.
+allowed. A repeat of an action whose answer was lost is refused with STATUS_CONFLICT and shows the new status; that of an
+approval or a denial is answered, and told as a repeat.
 """
 
 from collections import abc as _abc
@@ -62,9 +64,31 @@ class OperationsServiceStub:
     contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
     """
     ListDecisions: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListDecisionsRequest, _operations_pb2.ListDecisionsResponse]
-    """Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
+    """Tasks that need a decision (stale, needs_human, held for approval, or with an open alert), with everything known about
+    each.
 
     Refusals: INVALID_ARGUMENT.
+    """
+    ListApprovals: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListApprovalsRequest, _operations_pb2.ListApprovalsResponse]
+    """Tasks that wait in the queue for an approval, those filed first at first.
+
+    Refusals: INVALID_ARGUMENT.
+    """
+    ApproveOrder: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ApproveOrderRequest, _operations_pb2.ApproveOrderResponse]
+    """Approves a task that needs it, for a total and a time, in place of an approval that stands: it is handed out, and one
+    permit may use the approval. Also of a task that is stale, in a worker's hand, or needs a person while an order is
+    impossible, whose next permit it concerns. The same approval again by the same identity changes nothing and is told as a
+    repeat, as long as the task does not wait for another one.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
+    FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+    """
+    DenyOrder: _grpc.UnaryUnaryMultiCallable[_operations_pb2.DenyOrderRequest, _operations_pb2.DenyOrderResponse]
+    """Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
+    again by the same identity changes nothing and is told as a repeat.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, a worker has it in
+    hand, an order may be there, or it has ended). Next: cancel with while_leased, or withdraw and resolve.
     """
     RequeueOrder: _grpc.UnaryUnaryMultiCallable[_operations_pb2.RequeueOrderRequest, _operations_pb2.RequeueOrderResponse]
     """Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
@@ -194,9 +218,31 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     contract version 1.1 answers UNIMPLEMENTED. Every role may ask.
     """
     ListDecisions: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListDecisionsRequest, _operations_pb2.ListDecisionsResponse]  # type: ignore[assignment]
-    """Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
+    """Tasks that need a decision (stale, needs_human, held for approval, or with an open alert), with everything known about
+    each.
 
     Refusals: INVALID_ARGUMENT.
+    """
+    ListApprovals: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListApprovalsRequest, _operations_pb2.ListApprovalsResponse]  # type: ignore[assignment]
+    """Tasks that wait in the queue for an approval, those filed first at first.
+
+    Refusals: INVALID_ARGUMENT.
+    """
+    ApproveOrder: _aio.UnaryUnaryMultiCallable[_operations_pb2.ApproveOrderRequest, _operations_pb2.ApproveOrderResponse]  # type: ignore[assignment]
+    """Approves a task that needs it, for a total and a time, in place of an approval that stands: it is handed out, and one
+    permit may use the approval. Also of a task that is stale, in a worker's hand, or needs a person while an order is
+    impossible, whose next permit it concerns. The same approval again by the same identity changes nothing and is told as a
+    repeat, as long as the task does not wait for another one.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
+    FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+    """
+    DenyOrder: _aio.UnaryUnaryMultiCallable[_operations_pb2.DenyOrderRequest, _operations_pb2.DenyOrderResponse]  # type: ignore[assignment]
+    """Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
+    again by the same identity changes nothing and is told as a repeat.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, a worker has it in
+    hand, an order may be there, or it has ended). Next: cancel with while_leased, or withdraw and resolve.
     """
     RequeueOrder: _aio.UnaryUnaryMultiCallable[_operations_pb2.RequeueOrderRequest, _operations_pb2.RequeueOrderResponse]  # type: ignore[assignment]
     """Puts a stale task, or one that needs a person while an order is impossible, back into the queue. Its lease_count is
@@ -341,9 +387,49 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _operations_pb2.ListDecisionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_operations_pb2.ListDecisionsResponse, _abc.Awaitable[_operations_pb2.ListDecisionsResponse]]:
-        """Tasks that need a decision (stale, needs_human, or with an open alert), with everything known about each.
+        """Tasks that need a decision (stale, needs_human, held for approval, or with an open alert), with everything known about
+        each.
 
         Refusals: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def ListApprovals(
+        self,
+        request: _operations_pb2.ListApprovalsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.ListApprovalsResponse, _abc.Awaitable[_operations_pb2.ListApprovalsResponse]]:
+        """Tasks that wait in the queue for an approval, those filed first at first.
+
+        Refusals: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def ApproveOrder(
+        self,
+        request: _operations_pb2.ApproveOrderRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.ApproveOrderResponse, _abc.Awaitable[_operations_pb2.ApproveOrderResponse]]:
+        """Approves a task that needs it, for a total and a time, in place of an approval that stands: it is handed out, and one
+        permit may use the approval. Also of a task that is stale, in a worker's hand, or needs a person while an order is
+        impossible, whose next permit it concerns. The same approval again by the same identity changes nothing and is told as a
+        repeat, as long as the task does not wait for another one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        """
+
+    @_abc_1.abstractmethod
+    def DenyOrder(
+        self,
+        request: _operations_pb2.DenyOrderRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.DenyOrderResponse, _abc.Awaitable[_operations_pb2.DenyOrderResponse]]:
+        """Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
+        again by the same identity changes nothing and is told as a repeat.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, a worker has it in
+        hand, an order may be there, or it has ended). Next: cancel with while_leased, or withdraw and resolve.
         """
 
     @_abc_1.abstractmethod

@@ -10,7 +10,7 @@ worker says and interprets none of it.
 
   submit ──> queued ──lease──> leased ──first report──> running ──terminal report──> succeeded | failed | needs_human
                 │                 └───────── lease expires ──────┴──> stale   (never queued again automatically)
-                └──cancel (never leased), too late ──> failed
+                └──cancel (never leased), too late, denied ──> failed
 
 A stale task needs a person: nobody knows whether the order was placed. `placement` says what is known.
 
@@ -44,8 +44,8 @@ class _TaskStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskStatus
     TASK_STATUS_UNSPECIFIED: _TaskStatus.ValueType  # 0
     """Never sent by the gateway; in a filter: any status."""
     TASK_STATUS_QUEUED: _TaskStatus.ValueType  # 1
-    """Waits for a worker, or for its not_before. Moves on by a lease, a cancel (only if it was never leased), a withdraw, or
-    when its not_after has passed.
+    """Waits for a worker, for its approval, or for its not_before. Moves on by a lease, a cancel (only if it was never
+    leased), a withdraw, when it is denied, or when its not_after has passed.
     """
     TASK_STATUS_LEASED: _TaskStatus.ValueType  # 2
     """A worker holds the lease and has reported nothing under it. Moves on by a report or by expiry."""
@@ -68,8 +68,8 @@ class TaskStatus(_TaskStatus, metaclass=_TaskStatusEnumTypeWrapper):
 TASK_STATUS_UNSPECIFIED: TaskStatus.ValueType  # 0
 """Never sent by the gateway; in a filter: any status."""
 TASK_STATUS_QUEUED: TaskStatus.ValueType  # 1
-"""Waits for a worker, or for its not_before. Moves on by a lease, a cancel (only if it was never leased), a withdraw, or
-when its not_after has passed.
+"""Waits for a worker, for its approval, or for its not_before. Moves on by a lease, a cancel (only if it was never
+leased), a withdraw, when it is denied, or when its not_after has passed.
 """
 TASK_STATUS_LEASED: TaskStatus.ValueType  # 2
 """A worker holds the lease and has reported nothing under it. Moves on by a report or by expiry."""
@@ -162,6 +162,38 @@ PLACEMENT_POSSIBLE: Placement.ValueType  # 2
 PLACEMENT_CERTAIN: Placement.ValueType  # 3
 """An order exists: a report, even a refused one, says so."""
 Global___Placement: _TypeAlias = Placement  # noqa: Y015
+
+class _ApprovalReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ApprovalReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ApprovalReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    APPROVAL_REASON_UNSPECIFIED: _ApprovalReason.ValueType  # 0
+    """Never sent."""
+    APPROVAL_REASON_REQUESTED: _ApprovalReason.ValueType  # 1
+    """Its upstream asked for it: SubmitOrderRequest.requires_approval."""
+    APPROVAL_REASON_OVER_YEN: _ApprovalReason.ValueType  # 2
+    """It may cost more than RAKUTEN_APPROVAL_OVER_YEN: its cap is over that, or it has none."""
+    APPROVAL_REASON_ALWAYS: _ApprovalReason.ValueType  # 3
+    """Every order of its site needs one: RAKUTEN_APPROVAL_ALWAYS."""
+    APPROVAL_REASON_SAME_INTENT: _ApprovalReason.ValueType  # 4
+    """Another task wants the same, and RAKUTEN_SAME_INTENT is hold."""
+
+class ApprovalReason(_ApprovalReason, metaclass=_ApprovalReasonEnumTypeWrapper):
+    """Why a task needs an approval."""
+
+APPROVAL_REASON_UNSPECIFIED: ApprovalReason.ValueType  # 0
+"""Never sent."""
+APPROVAL_REASON_REQUESTED: ApprovalReason.ValueType  # 1
+"""Its upstream asked for it: SubmitOrderRequest.requires_approval."""
+APPROVAL_REASON_OVER_YEN: ApprovalReason.ValueType  # 2
+"""It may cost more than RAKUTEN_APPROVAL_OVER_YEN: its cap is over that, or it has none."""
+APPROVAL_REASON_ALWAYS: ApprovalReason.ValueType  # 3
+"""Every order of its site needs one: RAKUTEN_APPROVAL_ALWAYS."""
+APPROVAL_REASON_SAME_INTENT: ApprovalReason.ValueType  # 4
+"""Another task wants the same, and RAKUTEN_SAME_INTENT is hold."""
+Global___ApprovalReason: _TypeAlias = ApprovalReason  # noqa: Y015
 
 class _TaskOrder:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -332,6 +364,91 @@ class Terms(_message.Message):
 Global___Terms: _TypeAlias = Terms  # noqa: Y015
 
 @_typing.final
+class Approval(_message.Message):
+    """What somebody decided about a task that needs an approval."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Verdict:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _VerdictEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Approval._Verdict.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        VERDICT_UNSPECIFIED: Approval._Verdict.ValueType  # 0
+        """Never sent."""
+        VERDICT_APPROVED: Approval._Verdict.ValueType  # 1
+        """It may be ordered once, for at most max_total_yen, until valid_until."""
+        VERDICT_DENIED: Approval._Verdict.ValueType  # 2
+        """It is not to be ordered."""
+
+    class Verdict(_Verdict, metaclass=_VerdictEnumTypeWrapper):
+        """What was decided."""
+
+    VERDICT_UNSPECIFIED: Approval.Verdict.ValueType  # 0
+    """Never sent."""
+    VERDICT_APPROVED: Approval.Verdict.ValueType  # 1
+    """It may be ordered once, for at most max_total_yen, until valid_until."""
+    VERDICT_DENIED: Approval.Verdict.ValueType  # 2
+    """It is not to be ordered."""
+
+    VERDICT_FIELD_NUMBER: _builtins.int
+    DECIDED_BY_FIELD_NUMBER: _builtins.int
+    DECIDED_AT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    MAX_TOTAL_YEN_FIELD_NUMBER: _builtins.int
+    VALID_UNTIL_FIELD_NUMBER: _builtins.int
+    USED_BY_LEASE_FIELD_NUMBER: _builtins.int
+    ENDED_AT_FIELD_NUMBER: _builtins.int
+    INTENT_SHA256_FIELD_NUMBER: _builtins.int
+    verdict: Global___Approval.Verdict.ValueType
+    """What was decided."""
+    decided_by: _builtins.str
+    """Who decided it: the name of the token."""
+    reason: _builtins.str
+    """Why, 1 to 1,000 characters."""
+    max_total_yen: _builtins.int
+    """The most that the order may cost, yen, at least 1; absent if it was denied."""
+    used_by_lease: _builtins.int
+    """Number of the lease whose permit used it, from 1; 0: none did."""
+    intent_sha256: _builtins.str
+    """SHA-256, in lower-case hexadecimal, of the intent_json that it was decided about, which never changes."""
+    @_builtins.property
+    def decided_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    @_builtins.property
+    def valid_until(self) -> _timestamp_pb2.Timestamp:
+        """The last moment at which a permit may use it; absent if it was denied."""
+
+    @_builtins.property
+    def ended_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was used, had run out, or another decision took its place; absent while it stands."""
+
+    def __init__(
+        self,
+        *,
+        verdict: Global___Approval.Verdict.ValueType = ...,
+        decided_by: _builtins.str = ...,
+        decided_at: _timestamp_pb2.Timestamp | None = ...,
+        reason: _builtins.str = ...,
+        max_total_yen: _builtins.int | None = ...,
+        valid_until: _timestamp_pb2.Timestamp | None = ...,
+        used_by_lease: _builtins.int = ...,
+        ended_at: _timestamp_pb2.Timestamp | None = ...,
+        intent_sha256: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_total_yen", b"_max_total_yen", "decided_at", b"decided_at", "ended_at", b"ended_at", "max_total_yen", b"max_total_yen", "valid_until", b"valid_until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_total_yen", b"_max_total_yen", "decided_at", b"decided_at", "decided_by", b"decided_by", "ended_at", b"ended_at", "intent_sha256", b"intent_sha256", "max_total_yen", b"max_total_yen", "reason", b"reason", "used_by_lease", b"used_by_lease", "valid_until", b"valid_until", "verdict", b"verdict"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_total_yen: _TypeAlias = _typing.Literal["max_total_yen"]  # noqa: Y015
+    _WhichOneofArgType__max_total_yen: _TypeAlias = _typing.Literal["_max_total_yen", b"_max_total_yen"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_total_yen) -> _WhichOneofReturnType__max_total_yen | None: ...
+
+Global___Approval: _TypeAlias = Approval  # noqa: Y015
+
+@_typing.final
 class Task(_message.Message):
     """A task and what is known of it."""
 
@@ -380,6 +497,10 @@ class Task(_message.Message):
     STOP_BEFORE_SUBMIT_FIELD_NUMBER: _builtins.int
     CANCEL_REQUESTED_AT_FIELD_NUMBER: _builtins.int
     SAME_INTENT_AS_FIELD_NUMBER: _builtins.int
+    APPROVAL_REASONS_FIELD_NUMBER: _builtins.int
+    HELD_FOR_APPROVAL_FIELD_NUMBER: _builtins.int
+    APPROVAL_FIELD_NUMBER: _builtins.int
+    SUBMITTED_BY_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The idempotency key: 1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Set by the upstream, or by the
     gateway where the upstream sent none.
@@ -408,6 +529,12 @@ class Task(_message.Message):
     """True: a dry run, see SubmitOrderRequest. Set by the upstream."""
     same_intent_as: _builtins.str
     """task_id of another task that wants the same, see SubmitOrderResponse. Set by the gateway when the task was filed."""
+    held_for_approval: _builtins.bool
+    """True: it waits in the queue until it is approved, see OperationsService.ApproveOrder. Set by the gateway."""
+    submitted_by: _builtins.str
+    """The identity that filed it: the name of the token, which approves it in no case. Empty: filed before this was kept. Set
+    by the gateway.
+    """
     @_builtins.property
     def lease_expires_at(self) -> _timestamp_pb2.Timestamp:
         """When the lease expires; absent without a lease. Set by the gateway."""
@@ -454,6 +581,14 @@ class Task(_message.Message):
         Set by the gateway.
         """
 
+    @_builtins.property
+    def approval_reasons(self) -> _containers.RepeatedScalarFieldContainer[Global___ApprovalReason.ValueType]:
+        """Why no permit is granted without somebody's approval; empty: it needs none. Set by the gateway when the task was filed."""
+
+    @_builtins.property
+    def approval(self) -> Global___Approval:
+        """What was last decided about it; absent: nothing yet, or it needs no approval. Set by a person."""
+
     def __init__(
         self,
         *,
@@ -480,10 +615,14 @@ class Task(_message.Message):
         stop_before_submit: _builtins.bool = ...,
         cancel_requested_at: _timestamp_pb2.Timestamp | None = ...,
         same_intent_as: _builtins.str | None = ...,
+        approval_reasons: _abc.Iterable[Global___ApprovalReason.ValueType] | None = ...,
+        held_for_approval: _builtins.bool = ...,
+        approval: Global___Approval | None = ...,
+        submitted_by: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "_max_total_yen", b"_max_total_yen", "_same_intent_as", b"_same_intent_as", "callback_url", b"callback_url", "cancel_requested_at", b"cancel_requested_at", "created_at", b"created_at", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before", "same_intent_as", b"same_intent_as", "submit_permitted_at", b"submit_permitted_at", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "_max_total_yen", b"_max_total_yen", "_same_intent_as", b"_same_intent_as", "approval", b"approval", "callback_url", b"callback_url", "cancel_requested_at", b"cancel_requested_at", "created_at", b"created_at", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before", "same_intent_as", b"same_intent_as", "submit_permitted_at", b"submit_permitted_at", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "_max_total_yen", b"_max_total_yen", "_same_intent_as", b"_same_intent_as", "account", b"account", "callback_url", b"callback_url", "cancel_requested_at", b"cancel_requested_at", "created_at", b"created_at", "intent_json", b"intent_json", "labels", b"labels", "latest_state", b"latest_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before", "placement", b"placement", "reports", b"reports", "same_intent_as", b"same_intent_as", "site", b"site", "status", b"status", "stop_before_submit", b"stop_before_submit", "submit_permitted_at", b"submit_permitted_at", "task_id", b"task_id", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_lease_owner", b"_lease_owner", "_max_total_yen", b"_max_total_yen", "_same_intent_as", b"_same_intent_as", "account", b"account", "approval", b"approval", "approval_reasons", b"approval_reasons", "callback_url", b"callback_url", "cancel_requested_at", b"cancel_requested_at", "created_at", b"created_at", "held_for_approval", b"held_for_approval", "intent_json", b"intent_json", "labels", b"labels", "latest_state", b"latest_state", "lease_count", b"lease_count", "lease_expires_at", b"lease_expires_at", "lease_owner", b"lease_owner", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before", "placement", b"placement", "reports", b"reports", "same_intent_as", b"same_intent_as", "site", b"site", "status", b"status", "stop_before_submit", b"stop_before_submit", "submit_permitted_at", b"submit_permitted_at", "submitted_by", b"submitted_by", "task_id", b"task_id", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -564,6 +703,7 @@ class SubmitOrderRequest(_message.Message):
     NOT_BEFORE_FIELD_NUMBER: _builtins.int
     NOT_AFTER_FIELD_NUMBER: _builtins.int
     STOP_BEFORE_SUBMIT_FIELD_NUMBER: _builtins.int
+    REQUIRES_APPROVAL_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The idempotency key, see Task.task_id; not one of `lease`, `discovery`. Optional, but send your own: without it a
     lost answer must not be retried.
@@ -590,6 +730,11 @@ class SubmitOrderRequest(_message.Message):
     """True: a dry run. The worker goes as far as the confirmation page, keeps its evidence, shows its terms, empties the cart
     and ends the task as succeeded with state in_cart and detail `dry run`. No submit permit is granted for it, whatever
     the worker does. A gateway whose contract is older than 1.1 ignores this field and has the order placed. Optional.
+    """
+    requires_approval: _builtins.bool
+    """True: hand the task to no worker, and grant no permit for it, until somebody else has approved it
+    (OperationsService.ApproveOrder). The gateway's settings may demand that of a task whatever stands here. A gateway whose
+    contract is older than 1.1 ignores this field and has the order placed. Optional.
     """
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
@@ -623,10 +768,11 @@ class SubmitOrderRequest(_message.Message):
         not_before: _timestamp_pb2.Timestamp | None = ...,
         not_after: _timestamp_pb2.Timestamp | None = ...,
         stop_before_submit: _builtins.bool = ...,
+        requires_approval: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_max_total_yen", b"_max_total_yen", "callback_url", b"callback_url", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_max_total_yen", b"_max_total_yen", "account", b"account", "callback_url", b"callback_url", "intent_json", b"intent_json", "labels", b"labels", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before", "site", b"site", "stop_before_submit", b"stop_before_submit", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_max_total_yen", b"_max_total_yen", "account", b"account", "callback_url", b"callback_url", "intent_json", b"intent_json", "labels", b"labels", "max_total_yen", b"max_total_yen", "not_after", b"not_after", "not_before", b"not_before", "requires_approval", b"requires_approval", "site", b"site", "stop_before_submit", b"stop_before_submit", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -651,6 +797,7 @@ class SubmitOrderResponse(_message.Message):
     INTENT_MATCHES_FIELD_NUMBER: _builtins.int
     DIFFERS_FIELD_NUMBER: _builtins.int
     SAME_INTENT_AS_FIELD_NUMBER: _builtins.int
+    HELD_FOR_APPROVAL_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key, made by the gateway if the request had none."""
     status: Global___TaskStatus.ValueType
@@ -664,11 +811,13 @@ class SubmitOrderResponse(_message.Message):
     aside) that was filed within RAKUTEN_SAME_INTENT_SECONDS before this one and had not failed; absent: there was none.
     This one is filed all the same: whoever did not mean it cancels it.
     """
+    held_for_approval: _builtins.bool
+    """True: it waits until somebody has approved it."""
     @_builtins.property
     def differs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of the fields in which this request differs from the task that existed: `site`, `account`, `intent_json`,
-        `callback_url`, `labels`, `max_total_yen`, `not_before`, `not_after`, `stop_before_submit`. The first ones stand.
-        Empty if this call made the task.
+        `callback_url`, `labels`, `max_total_yen`, `not_before`, `not_after`, `stop_before_submit`, `requires_approval`. The
+        first ones stand. Empty if this call made the task.
         """
 
     def __init__(
@@ -680,10 +829,11 @@ class SubmitOrderResponse(_message.Message):
         intent_matches: _builtins.bool = ...,
         differs: _abc.Iterable[_builtins.str] | None = ...,
         same_intent_as: _builtins.str | None = ...,
+        held_for_approval: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_same_intent_as", b"_same_intent_as", "same_intent_as", b"same_intent_as"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_same_intent_as", b"_same_intent_as", "created", b"created", "differs", b"differs", "intent_matches", b"intent_matches", "same_intent_as", b"same_intent_as", "status", b"status", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_same_intent_as", b"_same_intent_as", "created", b"created", "differs", b"differs", "held_for_approval", b"held_for_approval", "intent_matches", b"intent_matches", "same_intent_as", b"same_intent_as", "status", b"status", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__same_intent_as: _TypeAlias = _typing.Literal["same_intent_as"]  # noqa: Y015
     _WhichOneofArgType__same_intent_as: _TypeAlias = _typing.Literal["_same_intent_as", b"_same_intent_as"]  # noqa: Y015
@@ -932,6 +1082,7 @@ class TaskFilter(_message.Message):
     TASK_ID_PREFIX_FIELD_NUMBER: _builtins.int
     TASK_ID_CONTAINS_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
+    HELD_FOR_APPROVAL_FIELD_NUMBER: _builtins.int
     site: _builtins.str
     """Of this site."""
     account: _builtins.str
@@ -948,6 +1099,8 @@ class TaskFilter(_message.Message):
     """
     order: Global___TaskOrder.ValueType
     """The order of the list."""
+    held_for_approval: _builtins.bool
+    """That wait in the queue for an approval."""
     @_builtins.property
     def statuses(self) -> _containers.RepeatedScalarFieldContainer[Global___TaskStatus.ValueType]:
         """In one of these statuses."""
@@ -988,10 +1141,11 @@ class TaskFilter(_message.Message):
         task_id_prefix: _builtins.str = ...,
         task_id_contains: _builtins.str = ...,
         order: Global___TaskOrder.ValueType = ...,
+        held_for_approval: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_from", b"created_from", "created_to", b"created_to", "updated_from", b"updated_from", "updated_to", b"updated_to"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "created_from", b"created_from", "created_to", b"created_to", "labels", b"labels", "needs_decision", b"needs_decision", "order", b"order", "site", b"site", "site_order_id", b"site_order_id", "statuses", b"statuses", "task_id_contains", b"task_id_contains", "task_id_prefix", b"task_id_prefix", "updated_from", b"updated_from", "updated_to", b"updated_to"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "created_from", b"created_from", "created_to", b"created_to", "held_for_approval", b"held_for_approval", "labels", b"labels", "needs_decision", b"needs_decision", "order", b"order", "site", b"site", "site_order_id", b"site_order_id", "statuses", b"statuses", "task_id_contains", b"task_id_contains", "task_id_prefix", b"task_id_prefix", "updated_from", b"updated_from", "updated_to", b"updated_to"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -10,7 +10,7 @@ worker says and interprets none of it.
 
   submit ──> queued ──lease──> leased ──first report──> running ──terminal report──> succeeded | failed | needs_human
                 │                 └───────── lease expires ──────┴──> stale   (never queued again automatically)
-                └──cancel (never leased), too late ──> failed
+                └──cancel (never leased), too late, denied ──> failed
 
 A stale task needs a person: nobody knows whether the order was placed. `placement` says what is known.
 

@@ -59,6 +59,7 @@ def test_every_method_of_the_contract_has_its_cases() -> None:
             "attests_no_click_record",
             "with_other_orders",
             "stop_before_submit",
+            "requires_approval",
             "while_leased",
         }
 

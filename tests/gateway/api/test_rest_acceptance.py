@@ -36,6 +36,7 @@ async def test_the_same_task_id_twice_makes_one_task(rest: httpx.AsyncClient) ->
         "intent_matches": True,
         "differs": [],
         "same_intent_as": None,
+        "held_for_approval": False,
     }
     assert await submit(rest) == first | {"created": False}
     other = first | {"created": False, "intent_matches": False, "differs": ["intent"]}

@@ -42,6 +42,9 @@ OperationsService/GetHealth U O
 OperationsService/ListDecisions O
 OperationsService/ListDecisionOutcomes O
 OperationsService/DecideOrders O
+OperationsService/ListApprovals O
+OperationsService/ApproveOrder O
+OperationsService/DenyOrder O
 OperationsService/RequeueOrder O
 OperationsService/WithdrawOrder O
 OperationsService/ResolveOrder O

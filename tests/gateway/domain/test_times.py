@@ -22,6 +22,7 @@ APART = {
     "people": {"worker_offline_alert", "task_unclaimed_alert", "backup_alert"},
     "the past": {"retention"},
     "wishes": {"same_intent"},
+    "approvals": {"approval_valid"},
     "sweeps": {"sweep_interval"},
 }
 """Times of different parts have nothing to do with each other, unless a rule says so."""

@@ -1,7 +1,9 @@
 """What the person in charge does, as use cases on a book."""
 
+from datetime import timedelta
 from typing import Any
 
+from gateway.domain.approvals import Consent
 from gateway.domain.leases import Via
 from gateway.domain.models import Actor, AlertKind
 from gateway.domain.operations import Alert, Decision, HistoryEvent, HistoryFilter, Resolution
@@ -9,6 +11,7 @@ from gateway.domain.paging import Page
 from gateway.domain.states import OrderState, TaskStatus
 from gateway.operations.actions import expire_now, requeue, resolve, withdraw
 from gateway.operations.alerts import answer_alert, list_alerts
+from gateway.operations.approvals import approve, deny
 from gateway.operations.decisions import list_decisions
 from gateway.operations.history import list_events
 from gateway.operations.pause import forget_worker, pause, resume
@@ -17,6 +20,8 @@ from gateway.orders.expire import expire_due
 from tests.gateway.support.book import Book
 
 OPERATOR = Actor("operator")
+MIKA = Actor("mika")
+"""Somebody with a named operator's token, who may approve."""
 WHY = "looked at the site"
 
 
@@ -53,6 +58,20 @@ class Person:
 
     def fail(self, task_id: str = "po-1") -> Any:
         return self.resolve(TaskStatus.FAILED, task_id)
+
+    def approve(
+        self,
+        task_id: str = "po-1",
+        total: int | None = None,
+        *,
+        valid_for: timedelta | None = None,
+        why: str = WHY,
+        actor: Actor = MIKA,
+    ) -> Any:
+        return self.book.run(approve, self.book.policy, Consent(task_id, why, total, valid_for), actor)
+
+    def deny(self, task_id: str = "po-1", *, why: str = WHY, actor: Actor = MIKA) -> Any:
+        return self.book.run(deny, task_id, why, actor)
 
     def pause(self, site: str = "") -> Any:
         return self.book.run(pause, site, WHY, OPERATOR)

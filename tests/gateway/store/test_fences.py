@@ -49,6 +49,8 @@ FENCES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "lease_permit": (LEASE | {"ended_at": None, "permitted_at": None},
                      {"lease_number": 3, "ended_at": "t", "permitted_at": "t"}),
     "lease_verified": (LEASE | {"ended_at": None}, {"lease_number": 3, "ended_at": "t"}),
+    "approval_use": (ID | {"approval_number": 2, "ended_at": None}, {"approval_number": 3, "ended_at": "t"}),
+    "approval_end": (ID | {"ended_at": None}, {"ended_at": "t"}),
     "query_move": (QUERY | {"status": "leased", ":from_status": "leased", "attempts": 2, ":from_attempts": 2},
                    {"status": "queued", "attempts": 3}),
     "query_attempt_hand_again": (QUERY | {"attempt": 2}, {"attempt": 3}),

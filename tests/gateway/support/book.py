@@ -138,9 +138,13 @@ class Book:
 
     # What upstreams do.
 
+    def wanted(
+        self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}", **fields: Any
+    ) -> Submission:
+        return Submission(task_id, site, intent_json, None, **fields)
+
     def submit(self, task_id: str = "po-1", site: str = "rakuten", intent_json: str = "{}", **fields: Any) -> Submitted:
-        wanted = Submission(task_id, site, intent_json, None, **fields)
-        filed = self.run(submit, self.policy, wanted, UPSTREAM)
+        filed = self.run(submit, self.policy, self.wanted(task_id, site, intent_json, **fields), UPSTREAM)
         assert isinstance(filed, Submitted)
         return filed
 

@@ -121,7 +121,7 @@ def test_each_rule_of_a_row_and_each_trigger_is_on_both(sqlite: sqlite3.Connecti
     assert {found for (found,) in rows if not found.endswith("_truncated")} == triggers
 
 
-@pytest.mark.parametrize("table", ["tasks", "leases", "events", "late_reports"])
+@pytest.mark.parametrize("table", ["tasks", "leases", "approvals", "events", "late_reports"])
 def test_what_is_never_deleted_is_never_truncated(url: str, table: str) -> None:
     with pytest.raises(psycopg.IntegrityError):
         postgres.server().execute(f"TRUNCATE {table} CASCADE", postgres.name_of(url))

@@ -22,7 +22,7 @@ from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.manual_time import ManualTime
 from tests.gateway.support.process import refused_start
 
-TASKS = 60
+TASKS = 70
 INTENT = json.dumps({"pad": "y" * 3_000})
 PAGE, FRAME = 4096, 4120
 HOLD = """

@@ -62,6 +62,15 @@ BY_INDEX = {
             ("label", "task_labels USING PRIMARY KEY", "key=? AND value=?"),
         )
     },
+    **{
+        name: f"SEARCH tasks USING COVERING INDEX tasks_held (status=? AND held_until=?{rows})"
+        for name, rows in (
+            ("rows_newest_held", " AND row>? AND row<?"),
+            ("rows_oldest_held", " AND row>? AND row<?"),
+            ("tasks_held_count", ""),
+        )
+    },
+    "approvals_run_out": "SEARCH approvals USING INDEX approvals_running_out (valid_until<?)",
     "rows_newest": "SEARCH tasks USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
     "rows_oldest": "SEARCH tasks USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
     "rows_newest_by_update": "SEARCH tasks USING COVERING INDEX tasks_by_update (updated_at>? AND updated_at<?)",
