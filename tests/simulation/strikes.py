@@ -93,7 +93,9 @@ class Strikes:
 
     def at_expire(self, worker: WorkerMachine, blow: Blow) -> None:
         del blow
-        self._send(self._person.expire_and_reclaim(worker.current_task))
+        # A worker that has just come up has told of none yet.
+        if worker.current_task:
+            self._send(self._person.expire_and_reclaim(worker.current_task))
 
     def at_crowd(self, worker: WorkerMachine, blow: Blow) -> None:
         """Others use the account just now: what comes next stands on the list's second page soon."""
