@@ -43,10 +43,12 @@ def find(tx: ReadTransaction, budget_id: str) -> Budget | None:
 
 def standing(tx: ReadTransaction, now: Instant) -> tuple[BudgetState, ...]:
     """Return every budget that stands, by id, with what of it is used in its period of now."""
-    states = []
+    states, windows = [], dict[tuple[BudgetPeriod, str], Window]()
     for row in tx.all("budgets_standing"):
         budget = _budget(row)
-        window = budget.window(now)
+        # Mostly they share one zone, and reckoning a period takes longer than reading a row.
+        window = windows.get((budget.period, budget.zone)) or budget.window(now)
+        windows[budget.period, budget.zone] = window
         states.append(BudgetState(budget, window, _use(row) if row["starts_at"] == window.starts_at else BudgetUse()))
     return tuple(states)
 

@@ -74,6 +74,13 @@ class Night:
         self.shop("-X DELETE SHOP/faults")
 
 
+def looks_at_a_budget(night: Night) -> None:
+    """It does not stand for long: under one for all orders a worker over REST gets none."""
+    night.root.must('order-gateway budgets set household 30000 --period month --reason "what we agreed on"')
+    assert "30000 a month" in night.told("order-gateway budgets show household")
+    night.root.must('order-gateway budgets remove household --reason "tried it"')
+
+
 def test_every_block_of_the_runbook_works_as_it_stands(root: Machine) -> None:
     installed(
         root,
@@ -119,6 +126,8 @@ def test_every_block_of_the_runbook_works_as_it_stands(root: Machine) -> None:
     assert "is now failed" in night.told("order-gateway cancel", po_1042="po-4")
     night.decides_about("po-6")
     assert "not paused" in night.told("order-gateway resume")
+
+    looks_at_a_budget(night)
 
     # A worker over REST reports too late.
     night.submit("po-5")

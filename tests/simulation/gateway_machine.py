@@ -20,7 +20,7 @@ from gateway.store.sqlite.backup import back_up
 from gateway.store.sqlite.engine import open_database
 from gateway.sweeps.sweep import Sweep, run_sweep
 from tests.simulation.budgets import ZONE
-from tests.simulation.loop import THE_END, Process, VirtualLoop
+from tests.simulation.loop import START, THE_END, Process, VirtualLoop
 from tests.simulation.rest_door import RestDoor
 from tests.simulation.store import Disk, SimGroupWriter, SimStore, StoreWatch
 from tests.simulation.trace import Trace
@@ -53,8 +53,10 @@ POLICY = SETTINGS.policy()
 SWEEPS = ("expire", "wake", "alerts")
 """Those that run here, in the order in which they start; the others have no part in what the auditor judges."""
 
-BEGINNING = datetime(2026, 7, 27, 8, 59, 15, tzinfo=UTC)
-"""A Monday, on which a day begins in the time zone of the budgets three quarters of a minute later."""
+FIRST_MOMENT = datetime(2026, 7, 27, 8, 59, 15, tzinfo=UTC)
+"""Of a run: a Monday begins in the time zone of the budgets three quarters of a minute later."""
+BEGINNING = FIRST_MOMENT - timedelta(seconds=START)
+"""What wall clocks showed when the virtual clock stood at 0."""
 SWEEP_SECONDS = 5.0
 START_SECONDS = 0.5
 

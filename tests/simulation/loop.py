@@ -57,10 +57,14 @@ class SimTask(asyncio.Task[Any]):
         return self.number
 
 
+START = 100_000.0
+"""What the virtual clock shows when a run begins, in seconds."""
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """One run's loop. `time()` is virtual; nothing waits in real time and there is no thread."""
 
-    def __init__(self, start: float = 100_000.0) -> None:
+    def __init__(self, start: float = START) -> None:
         super().__init__()
         self._now = start
         self._count = 0

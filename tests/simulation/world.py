@@ -20,7 +20,7 @@ from tests.simulation.condition_themes import condition_theme_of
 from tests.simulation.conditions import NONE, make_conditions, payable_yen
 from tests.simulation.evidence_auditor import EvidenceAuditor
 from tests.simulation.faults import ANYTIME, Faults
-from tests.simulation.gateway_machine import BEGINNING, SETTINGS, SWEEPS, GatewayMachine
+from tests.simulation.gateway_machine import BEGINNING, FIRST_MOMENT, SETTINGS, SWEEPS, GatewayMachine
 from tests.simulation.journal_lock import Locks
 from tests.simulation.layout import NAMES, Layout, Serves, World, alone, with_accounts
 from tests.simulation.loop import THE_END, VirtualLoop
@@ -195,7 +195,7 @@ class SimulatedWorld:
             at = self.chance.uniform(late, spread) if number > 1 else self.chance.uniform(0, 5.0)
             conditions = NONE
             if self.kind is World.CONDITIONS and not budgets_alone:
-                conditions = make_conditions(demands, intent, PRICES, BEGINNING + timedelta(seconds=at))
+                conditions = make_conditions(demands, intent, PRICES, FIRST_MOMENT + timedelta(seconds=at))
             self.upstream.submit(f"t-{number}", intent, at, whose.choice(self.layout.targets), conditions)
             costs.append((at, payable_yen(intent, PRICES)))
         operator = self._operator(allowance, [yen for _, yen in sorted(costs)], length)
