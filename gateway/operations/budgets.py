@@ -103,6 +103,8 @@ def watch_budgets(tx: Transaction, now: Instant, policy: Policy) -> int:
 
 def _due(policy: Policy, state: BudgetState) -> tuple[str, AlertKind, str] | None:
     budget, used = state.budget, state.use.yen
+    if not budget.limit_yen:
+        return None  # whoever allows nothing needs not be told that nothing is left
     told = f"{used} of the {budget.limit_yen} yen of budget {budget.budget_id} ({budget.scope.spoken})"
     renews = f"it renews at {state.window.ends_at}"
     if used >= budget.limit_yen:

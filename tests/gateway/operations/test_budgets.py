@@ -136,6 +136,11 @@ def test_the_setting_says_how_near_is_near(book: Book, percent: int) -> None:
     assert watch(book) == ({USED_UP} if percent == 100 else {NEARLY})
 
 
+def test_a_budget_of_nothing_is_no_news(book: Book) -> None:
+    with_budget(book, 0)
+    assert watch(book) == set()
+
+
 def test_an_alert_clears_when_the_budget_is_raised_or_removed(book: Book) -> None:
     with_budget(book, 1_000)
     end(book, permitted(book, 1_000))
