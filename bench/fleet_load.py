@@ -7,7 +7,7 @@ SECONDS.
 PID: the gateway's process, and the database server's if there is one. Prints one line of JSON:
 
     {"open_seconds": ...,      all streams opened
-     "idle": [...],            per cent of a core that each process uses while the fleet waits
+     "idle": [...],            per cent of a core that each process uses once all of the fleet wait
      "memory_mib": ...,        the gateway's while the fleet waits
      "ms": [...],              submit sent to lease received by the right worker
      "per_second": ...,        whole orders: submit, lease, acknowledge, final report
@@ -149,6 +149,8 @@ async def run(count: int, order_count: int, seconds: float, target: str, pids: S
         begun = time.perf_counter()
         async with fleet(upstream, streams, count) as workers:
             open_seconds = time.perf_counter() - begun
+            # A stream brings its first heartbeat before it is written down that it waits. Behind an order all of it is.
+            await workers[-1].order()
 
             begun, before = time.perf_counter(), [cpu_seconds(process) for process in processes]
             await asyncio.sleep(seconds)  # the span over which the cost is taken
