@@ -136,3 +136,23 @@ def test_the_role_has_what_statements_and_triggers_need_and_nothing_else() -> No
     given = {table: set(rights) for table, rights in rows}
     assert all("SELECT" in rights for rights in given.values())
     assert {table: rights - {"SELECT"} for table, rights in given.items() if rights != {"SELECT"}} == needed
+
+
+def test_between_a_migration_and_the_grant_behind_it_the_role_goes_on_naming_accounts() -> None:
+    before_counts = next(step.number for step in schema.migrations() if "target_counts" in step.sql)
+    url = postgres.new_database("template1")
+    try:
+        with psycopg.connect(url, autocommit=True) as connection:
+            schema.migrate(connection, steps=[step for step in schema.migrations() if step.number < before_counts])
+            connection.execute("GRANT USAGE ON SCHEMA public TO served")
+            connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO served")
+            connection.execute("GRANT INSERT, UPDATE ON tasks, lanes, catalog_targets TO served")
+            schema.migrate(connection)
+        with psycopg.connect(postgres.as_served(url), autocommit=True) as connection:
+            connection.execute(
+                "INSERT INTO tasks (task_id, site, account, intent_json, status, created_at, updated_at)"
+                " VALUES ('po-1', 'rakuten', 'a', '{}', 'queued', '', '')"
+            )
+            assert connection.execute("SELECT * FROM target_counts").fetchall() == [("", 1)]
+    finally:
+        postgres.drop_database(url)
