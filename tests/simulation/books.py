@@ -131,6 +131,8 @@ class Books:
         self.layout: Layout
         self.shops: Mapping[Target, SimShop] = {}
         self.orders: dict[str, list[Order]] = {}
+        self.forgotten_orders: set[str] = set()
+        """Tasks that had been ordered when the gateway was put back to before they were filed."""
         self.wished: set[str] = set()
         self.by_hand: set[str] = set()
         self.workers: list[WorkerMachine] = []
@@ -209,6 +211,7 @@ class Books:
                     lease.ended_by = lease.ended_by or "restore"
                     self.forgotten_leases.setdefault(task_id, []).append(lease)
             self.forgotten_reports |= {(task_id, *report) for report in task.sequences - known.sequences}
+        self.forgotten_orders = {task_id for task_id in self.orders if task_id not in kept.tasks}
         self.tasks, self.mirror, self.last_event = copy.deepcopy((kept.tasks, kept.mirror, kept.last_event))
         self.ledger = copy.deepcopy(kept.ledger)
         self.accepted_submits &= self.tasks.keys()

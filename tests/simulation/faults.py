@@ -159,6 +159,9 @@ class Faults:
             link.weather_of.clear()
         for machine in (*self._gateways, *self._workers):
             machine.disk.full, machine.disk.slow, machine.disk.fail_commit = False, 0.0, 0.0
+        for gateway in self._gateways:
+            # What waits for a time of day would else wait for as long as its clock was set back.
+            gateway.wall_offset = max(gateway.wall_offset, 0.0)
         for machine in (*self._gateways, *self._workers):
             if machine.process is not None and machine.process.frozen:
                 machine.process.thaw()

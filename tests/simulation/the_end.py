@@ -12,6 +12,10 @@ def judge_end(books: Books, read: Reader) -> None:
         broken(f"{task_id}: an acknowledged submit is lost", grave=True)
     for task_id, task in tasks.items():
         orders = books.orders.get(task_id, [])
+        if task_id in books.forgotten_orders and task["status"] == "failed" and task["lease_count"] == 0:
+            # Filed again after a restore, and too late before any worker came to tell of it.
+            books.trace.count("orders forgotten with a restore")
+            continue
         if orders and not (task["order_known"] or task["order_stated"]):
             broken(f"{task_id}: the shop has order {orders[0].number}, the gateway knows of none")
         if not orders and task["order_known"]:
