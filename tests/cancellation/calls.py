@@ -15,7 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 from ordergateway.v1 import account_queries_pb2, operations_pb2, orders_pb2
 
 from tests.cancellation.rig import Rig
-from tests.simulation.people import APPROVER
+from tests.simulation.approvers import APPROVER
 
 SESSION, JOURNAL = "session-of-worker-1", "journal-of-worker-1"
 WAIT = Duration(seconds=5)

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from gateway.domain.models import LeaseScope
+from tests.simulation.approval_auditor import ApprovalAuditor
 from tests.simulation.books import ACKNOWLEDGE, PLACED, TICK, TTL, Books, Event, LeaseSeen, TaskSeen, settled_at
 from tests.simulation.budget_auditor import BudgetAuditor
 from tests.simulation.condition_auditor import ConditionAuditor
@@ -42,6 +43,9 @@ MOVES = {
     "permit": (ACTIVE, ACTIVE),
     "restore": ((*OPEN, "stale", "needs_human"), ("stale",)),
     "too_late": (("queued",), ("failed",)),
+    "approve": ((*OPEN, "stale", "needs_human"), (*OPEN, "stale", "needs_human")),
+    "deny": (("queued",), ("failed",)),
+    "approval_expire": (("queued",), ("queued",)),
 }
 STUCK = {"stale": "task_stale", "needs_human": "task_needs_human"}
 """Statuses in which a task waits for a person, and the kind of alert that must stand as long as it does."""
@@ -64,6 +68,7 @@ class Auditor:
         self._permits = PermitAuditor(books, evidence)
         self._conditions = ConditionAuditor(books)
         self._budgets = BudgetAuditor(books)
+        self._approvals = ApprovalAuditor(books)
         self.backup: Books | None = None
 
     def committed(self, database: sqlite3.Connection, ran_at: float) -> None:
@@ -174,6 +179,7 @@ class Auditor:
         broken, task, number = self._books.broken, event.task, event.details["lease_count"]
         if event.row["kind"] == "lease":
             self._conditions.leased(event)
+            self._approvals.leased(event)
         if self._books.paused and event.row["kind"] == "lease":
             broken(f"{event.task_id}: leased while dispatch is paused")
         if task.leases and not task.let_go_by_person:
@@ -198,6 +204,15 @@ class Auditor:
 
     def _on_too_late(self, event: Event) -> None:
         self._conditions.ended_as_too_late(event)
+
+    def _on_approve(self, event: Event) -> None:
+        self._approvals.approved(event)
+
+    def _on_deny(self, event: Event) -> None:
+        self._approvals.denied(event)
+
+    def _on_approval_expire(self, event: Event) -> None:
+        self._approvals.ran_out(event)
 
     def _on_reclaim(self, event: Event) -> None:
         if event.task_id not in self._books.wished:
@@ -233,6 +248,7 @@ class Auditor:
 
     def _on_submit(self, event: Event) -> None:
         self._books.filed_at[event.task_id] = self._books.gateway
+        self._approvals.submitted(event)
 
     def _on_expire(self, event: Event) -> None:
         lease, books = event.task.lease, self._books
@@ -249,6 +265,7 @@ class Auditor:
             self._end(event, "restore")
         unknown = LeaseSeen(event.details["lease_count"], event.at, event.at, acknowledged=True)
         unknown.permit_until = unknown.ended = event.at
+        event.task.approval = None
         event.task.leases.append(unknown)
 
     def _end(self, event: Event, how: str) -> None:

@@ -4,6 +4,7 @@ import copy
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from common.target import Target
@@ -58,6 +59,16 @@ class LeaseSeen:
 
 
 @dataclass
+class ApprovalSeen:
+    """What somebody agreed to last."""
+
+    by: str
+    total_yen: int
+    until: datetime
+    used: bool = False
+
+
+@dataclass
 class TaskSeen:
     """A task as the auditor knows it."""
 
@@ -71,6 +82,8 @@ class TaskSeen:
     cancelled_before_any_click: bool = False
     """A cancel request was taken, when nobody had been allowed to click under any lease."""
     cancel_requested: bool = False
+    filed_by: str = ""
+    approval: ApprovalSeen | None = None
     sequences: set[tuple[str, int]] = field(default_factory=set)
     newest: tuple[int, int] = (0, 0)
     newest_state: str | None = None
@@ -126,6 +139,9 @@ class Books:
         self.intents: dict[str, dict[str, Any]] = {}
         self.conditions: dict[str, Conditions] = {}
         self.ledger = Ledger()
+        self.approved_yen: dict[str, int] = {}
+        """The most that an approval allowed of which a permit made use, whatever the gateway has forgotten since."""
+        self.denied: set[str] = set()
         self.targets: dict[str, Target] = {}
         """With which account of which site each task is to be ordered."""
         self.layout: Layout

@@ -41,6 +41,7 @@ THEMES = (
             Blow("raise_price", (At.ACKNOWLEDGED,), again=True, chance=0.4),
         ),
         person_gap=4.0,
+        approvals=0.5,
         tasks=4,
     ),
 )

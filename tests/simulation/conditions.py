@@ -9,7 +9,7 @@ from typing import Any
 from sandbox_shop.orders import FREE_SHIPPING_FROM_YEN, SHIPPING_YEN
 
 A_DRY_RUN = 0.15
-FIELDS = ("max_total_yen", "not_before", "not_after", "stop_before_submit")
+FIELDS = ("max_total_yen", "not_before", "not_after", "stop_before_submit", "requires_approval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,10 @@ class Conditions:
     stop_before_submit: bool | None = None
     cancelled_after: float | None = None
     """Seconds from its acknowledgement until its upstream wants it no more, whoever has it in hand."""
+
+    requires_approval: bool | None = None
+    filed_by_approver: bool = False
+    """By one of those who approve, who must not do so then."""
 
     def as_fields(self) -> dict[str, Any]:
         """The fields of a submission."""

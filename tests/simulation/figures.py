@@ -46,7 +46,8 @@ MUST_BE_REACHED: Mapping[World, tuple[str, ...]] = {
         "leases of tasks that were not to be taken before", "permits under a budget", "orders under a budget",
         "permits for all that was left of a budget", "permits refused by a budget",
         "permits refused by a budget for one yen", "permits in a later period of a budget",
-        "amounts of budgets released",
+        "amounts of budgets released", "permits with an approval", "permits at the approved total, to the yen",
+        "orders denied", "approvals that ran out in the queue", "permits refused: approval_expired",
     ),
 }  # fmt: skip
 """What a hundred runs of each kind of world must have come to: where one of these never happens, what guards it is not

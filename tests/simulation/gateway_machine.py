@@ -45,7 +45,11 @@ SETTINGS = Settings(
     query_result_max_bytes=64 * 1024,
     catalog_interval_seconds=3_600,
     catalog_details_per_round=5,
-    api_token=(SecretStr("secret"), SecretStr("approver=secret-of-the-approver")),
+    api_token=(
+        SecretStr("secret"),
+        SecretStr("approver=secret-of-the-approver"),
+        SecretStr("colleague=secret-of-the-colleague"),
+    ),
 )
 """The real settings at about a tenth of their times, in the same order of size."""
 

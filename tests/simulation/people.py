@@ -12,6 +12,7 @@ from ordergateway.v1.operations_pb2_grpc import OperationsServiceStub
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
 from common.target import Target
+from tests.simulation.approvers import APPROVER, Approvers
 from tests.simulation.books import Books, settled_at
 from tests.simulation.budgets import Wanted
 from tests.simulation.conditions import NONE, Conditions
@@ -21,7 +22,6 @@ from tests.simulation.wire import Channel
 from tests.simulation.worker_machine import WorkerMachine
 
 METADATA = (("authorization", "Bearer secret"),)
-APPROVER = (("authorization", "Bearer secret-of-the-approver"),)
 CALL_SECONDS = 6.0
 SOON = 18.0
 STALE = orders_pb2.TASK_STATUS_STALE
@@ -110,13 +110,15 @@ class Upstream:
     async def _until_acknowledged(self, task_id: str) -> None:
         intent = json.dumps(self._books.intents[task_id])
         site, account = self._books.targets[task_id]
-        demanded = self._books.conditions[task_id].as_fields()
+        wanted = self._books.conditions[task_id]
+        demanded = wanted.as_fields()
+        who = APPROVER if wanted.filed_by_approver else METADATA
         request = orders_pb2.SubmitOrderRequest(
             task_id=task_id, site=site, account=account, intent_json=intent, **demanded
         )
         while True:
             try:
-                answer = await self._stub.SubmitOrder(request, metadata=METADATA, timeout=CALL_SECONDS)
+                answer = await self._stub.SubmitOrder(request, metadata=who, timeout=CALL_SECONDS)
             except AioRpcError as error:
                 self._trace("upstream", f"{task_id}: submit failed: {error.details()}")
                 await asyncio.sleep(self._chance.uniform(0.5, 5))
@@ -149,6 +151,7 @@ class Person:
         self._shop = shop
         self._trace = books.trace
         self._attempts: dict[str, int] = {}
+        self.approvers = Approvers(channel, chance, books)
         self.waits = False
         """True: leaves a task alone until a click must soon show on the site."""
 
@@ -186,12 +189,21 @@ class Person:
             if task.status in (SUCCEEDED, FAILED):
                 continue
             done = False
+            if task.held_for_approval:
+                await self._let_go(task)
+                continue
             attempts = self._attempts[task.task_id] = self._attempts.get(task.task_id, 0) + 1
             if task.status == STALE and attempts < 12:
                 await self._chance.choice((self._reclaim, self._reclaim, self._requeue))(task)
             elif task.status in (STALE, NEEDS_HUMAN):
                 await self._resolve(task)
         return done
+
+    async def _let_go(self, task: Any) -> None:
+        """Somebody agrees at last, mostly, so that nothing is left waiting."""
+        if self._chance.random() < 0.2:
+            await self.approvers.deny(task.task_id)
+        await self.approvers.approve_at_last(task.task_id, None if task.HasField("max_total_yen") else 1_000_000)
 
     async def tasks(self) -> list[Any]:
         try:

@@ -2,6 +2,7 @@
 
 import math
 
+from tests.simulation.approval_auditor import ApprovalAuditor
 from tests.simulation.books import PERMIT_TTL, Books, Event, LeaseSeen, TaskSeen, settled_at
 from tests.simulation.budget_auditor import BudgetAuditor
 from tests.simulation.condition_auditor import ConditionAuditor
@@ -16,6 +17,7 @@ class PermitAuditor:
         self._evidence = evidence
         self._conditions = ConditionAuditor(books)
         self._budgets = BudgetAuditor(books)
+        self._approvals = ApprovalAuditor(books)
 
     def granted(self, event: Event) -> None:
         """A lease gets its permit."""
@@ -34,6 +36,7 @@ class PermitAuditor:
             if any(gateway != self._books.gateway for gateway in before):
                 trace.count("second permits across gateways")
         self._budgets.granted(event)
+        self._approvals.granted(event)
         lease.permitted_at = self._books.gateway
         lease.permit_until = self._books.permits[lease.token] = event.at + PERMIT_TTL
 
@@ -44,6 +47,7 @@ class PermitAuditor:
             return
         self._conditions.refused(event)
         self._budgets.refused(event)
+        self._approvals.refused(event)
         if refusal == "permit_not_settled" and self._clock_may_be_behind(task):
             return
         if not self._permit_may_be_over(task.lease, event.at) and not self._grounds_to_refuse(
@@ -69,6 +73,7 @@ class PermitAuditor:
         task, lease = event.task, event.task.lease
         look = event.details.get("verification") or {}
         grounds = [*self._conditions.grounds_to_refuse(event), *self._budgets.grounds_to_refuse(event)]
+        grounds += self._approvals.grounds_to_refuse(event)
         if self._books.paused:
             grounds.append("while dispatch is paused")
         if not lease.acknowledged:

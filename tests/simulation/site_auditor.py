@@ -11,6 +11,7 @@ from ordergateway.v1 import order_leases_pb2, orders_pb2
 
 from common.target import Target
 from sandbox_shop.orders import Order
+from tests.simulation.approval_auditor import ApprovalAuditor
 from tests.simulation.books import MARGIN, Books, Look
 from tests.simulation.budget_auditor import BudgetAuditor
 from tests.simulation.condition_auditor import ConditionAuditor
@@ -27,6 +28,7 @@ class SiteAuditor:
     def __init__(self, books: Books) -> None:
         self._books = books
         self._conditions = ConditionAuditor(books)
+        self._approvals = ApprovalAuditor(books)
         self._budgets = BudgetAuditor(books)
         self._refused_at: dict[str, float] = {}
         self._known_before: set[str] = set()
@@ -184,6 +186,7 @@ class SiteAuditor:
             broken(f"{task_id}: ordered with {session}, wanted {self._books.targets[task_id]}")
         if task_id not in self._books.by_hand:
             self._conditions.placed(task_id, order)
+            self._approvals.placed(task_id, order)
             self._budgets.placed(task_id, order)
         intent = self._books.intents[task_id]
         wanted: Counter[tuple[str, str | None]] = Counter()

@@ -31,8 +31,9 @@ class Blow:
 @dataclass(frozen=True, slots=True)
 class Theme:
     """One kind of trouble. `strikes` come at any time, every `gap` seconds or so; `person_gap`: how often the person
-    looks in; `alike`: the tasks want the same; `dear`: what they want often costs more than they allow; `shared`: two
-    workers use one journal, in a place where locks do not hold; `scripts`: somebody buys by hand, over REST.
+    looks in; `approvals`: how likely orders need one, in a world of conditions; `alike`: the tasks want the same;
+    `dear`: what they want often costs more than they allow; `shared`: two workers use one journal, in a place where
+    locks do not hold; `scripts`: somebody buys by hand, over REST.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Theme:
     late_background_tasks: float = 0.0
     failing_commits: float = 0.0
     person_gap: float = 8.0
+    approvals: float = 0.4
     gap: float = 6.0
     strikes: tuple[str, ...] = ()
     workers: int = 1

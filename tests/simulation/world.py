@@ -13,6 +13,7 @@ from typing import Any
 from gateway.settings import Settings
 from tests.simulation import template
 from tests.simulation.account_themes import account_theme_of
+from tests.simulation.approvers import AN_ORDER, APPROVALS, make_consent, with_approval
 from tests.simulation.auditor import Auditor
 from tests.simulation.books import Books
 from tests.simulation.budgets import BUDGETS_ALONE, make_budgets
@@ -189,6 +190,9 @@ class SimulatedWorld:
         costs: list[tuple[float, int]] = []
         whose, demands, allowance = self._chance("targets"), self._chance("conditions"), self._chance("budgets")
         budgets_alone = allowance.random() < BUDGETS_ALONE
+        consents, likely = self._chance("approvals"), APPROVALS if theme is None else theme.approvals
+        may_wait = self.kind is World.CONDITIONS and not budgets_alone and consents.random() < likely
+        approving: list[asyncio.Task[None]] = []
         for number in range(1, tasks + 1):
             intent = popular if alike and self.chance.random() < 0.9 else make_intent(self.chance, dear=dear)
             late = theme.late if theme is not None else 0.0
@@ -196,6 +200,11 @@ class SimulatedWorld:
             conditions = NONE
             if self.kind is World.CONDITIONS and not budgets_alone:
                 conditions = make_conditions(demands, intent, PRICES, FIRST_MOMENT + timedelta(seconds=at))
+            if may_wait and consents.random() < AN_ORDER:
+                conditions = with_approval(consents, conditions)
+                consent = make_consent(consents, conditions, payable_yen(intent, PRICES))
+                decides = self.person.approvers.decide(f"t-{number}", consent)
+                approving.append(asyncio.ensure_future(decides))
             self.upstream.submit(f"t-{number}", intent, at, whose.choice(self.layout.targets), conditions)
             costs.append((at, payable_yen(intent, PRICES)))
         operator = self._operator(allowance, [yen for _, yen in sorted(costs)], length)
@@ -203,7 +212,7 @@ class SimulatedWorld:
         await self.faults.run(length)
         for worker_of_others in strange:
             worker_of_others.cancel()
-        for keeps in operator:
+        for keeps in (*operator, *approving):
             keeps.cancel()
         self._heal()
         await self._settle()

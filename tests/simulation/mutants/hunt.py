@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tests.simulation import run
 from tests.simulation.layout import World
-from tests.simulation.mutants import accounts, budgets, conditions, gateway, gateways, recovery, worker  # noqa: F401 -- each registers its mutants
+from tests.simulation.mutants import accounts, approvals, budgets, conditions, gateway, gateways, recovery, worker  # noqa: F401 -- each registers its mutants
 from tests.simulation.mutants.registry import BROKEN, MUTANTS, WORLDS
 
 MOST_RUNS = 100
