@@ -12,7 +12,7 @@ _COMMANDS: Final = {
     "requeue": "order-gateway requeue {task} --reason ...",
     "withdraw": "order-gateway withdraw {task} --reason ...",
     "cancel": "order-gateway cancel {task} --reason ...",
-    "approve": "order-gateway approvals approve {task} --reason ...   (not by whoever filed it)",
+    "approve": "order-gateway approvals approve {task} --total ... --reason ...   (not by whoever filed it)",
     "deny": "order-gateway approvals deny {task} --reason ...",
     "expire_now": "order-gateway expire {task} --reason ...   (only if its worker is known to be dead)",
 }

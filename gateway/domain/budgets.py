@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from common.target import Target
+from common.target import ONLY_ACCOUNT, Target
 from gateway.domain.instant import Instant, parse_utc, utc_text
 
 MAX_BUDGETS: Final = 1_000
@@ -57,6 +57,8 @@ class BudgetScope:
             return f"orders of {self.identity}"
         if self.site is None:
             return "all orders"
+        if self.account == ONLY_ACCOUNT:
+            return f"orders on {self.site} without an account"
         return f"orders on {self.site if self.account is None else Target(self.site, self.account)}"
 
 
@@ -132,6 +134,10 @@ class BudgetState:
     def left_yen(self) -> int:
         """Return what may be reserved still; 0 also where more was paid than the budget holds."""
         return max(0, self.budget.limit_yen - self.use.yen)
+
+    def has_room_for(self, yen: int) -> bool:
+        """Tell whether so much may be reserved. Where more is used than the budget holds not even 0 yen may."""
+        return self.use.yen + yen <= self.budget.limit_yen
 
 
 @dataclass(frozen=True, slots=True)

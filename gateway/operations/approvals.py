@@ -41,7 +41,7 @@ def approve(tx: Transaction, now: Instant, policy: Policy, consent: Consent, act
     task = expire_if_due(tx, now, task)
     latest = approvals.latest(tx, task.task_id)
     total, valid_for = consent.max_total_yen or task.max_total_yen, consent.valid_for or policy.approval_valid
-    if latest is not None and _was_given(task, latest, consent.reason, total, valid_for, actor):
+    if latest is not None and _was_given(now, task, latest, consent.reason, total, valid_for, actor):
         return Decided(with_reports(tx, task), repeated=True)
     if refusal := check(Event.APPROVE, task) or _is_nobody_else(task, actor):
         record_refusal(tx, now, task, "approve_refused", actor, refusal)
@@ -105,10 +105,12 @@ def _decision(
 
 
 def _was_given(
-    task: Task, latest: Approval, reason: str, total: int | None, valid_for: timedelta, actor: Actor
+    now: Instant, task: Task, latest: Approval, reason: str, total: int | None, valid_for: timedelta, actor: Actor
 ) -> bool:
-    """Tell whether the latest approval is this very one, and the task does not wait for another."""
+    """Tell whether the latest approval is this very one, it stands or was used, and the task waits for no other."""
     if task.is_held_for_approval or latest.valid_until is None:
+        return False
+    if latest.used_by_lease is None and (latest.ended_at is not None or latest.has_run_out(now.utc)):
         return False
     lasted = parse_utc(latest.valid_until) - parse_utc(latest.decided_at)
     return (latest.decided_by, latest.reason, latest.max_total_yen, lasted) == (

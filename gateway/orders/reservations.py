@@ -45,7 +45,7 @@ def exceeded(
         return Reason.PERMIT_TERMS_REQUIRED, f"budget {under[0].budget_id} counts it, and {why}: update it", None
     replaced = _standing(tx, task)
     states = [_without(tx, now, budget, replaced) for budget in under]
-    short = [state for state in states if terms.payable_yen > state.left_yen]
+    short = [state for state in states if not state.has_room_for(terms.payable_yen)]
     if not short:
         return None
     worst = max(short, key=lambda state: (terms.payable_yen > state.budget.limit_yen, state.window.ends_at))
@@ -153,8 +153,11 @@ def _told(now: Instant, state: BudgetState, payable_yen: int) -> tuple[str, time
     if payable_yen > budget.limit_yen:
         whole = f"the whole budget {budget.budget_id} of {budget.limit_yen} yen a {budget.period}"
         return f"{more} {whole} ({budget.scope.spoken}); {end}", None
-    left = f"the {state.left_yen} yen left of budget {budget.budget_id} ({budget.scope.spoken}"
     renews = f"{budget.limit_yen} yen a {budget.period}), which renews at {state.window.ends_at}"
+    if state.use.yen > budget.limit_yen:
+        over = f"more than it holds is used of budget {budget.budget_id} ({budget.scope.spoken}, {renews}"
+        return f"{over}; {end}", state.window.renews_in(now)
+    left = f"the {state.left_yen} yen left of budget {budget.budget_id} ({budget.scope.spoken}"
     return f"{more} {left}, {renews}; {end}", state.window.renews_in(now)
 
 

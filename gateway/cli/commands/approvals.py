@@ -14,6 +14,7 @@ from gateway.cli.client import connected
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument
 from gateway.cli.output import as_json, list_as_json, name_of, when
+from gateway.domain.fields import MAX_YEN
 
 approvals = typer.Typer(help="See which orders wait for an approval; approve or deny them.", no_args_is_help=True)
 
@@ -57,7 +58,9 @@ def approve(
     reason: ReasonOption,
     total: Annotated[
         int | None,
-        typer.Option("--total", min=1, metavar="YEN", help="The most it may cost. Without it the order's own cap."),
+        typer.Option(
+            "--total", min=1, max=MAX_YEN, metavar="YEN", help="The most it may cost. Without it the order's own cap."
+        ),
     ] = None,
     hours: Annotated[
         float | None,

@@ -14,6 +14,7 @@ from gateway.cli.client import connected
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, ReasonOption
 from gateway.cli.output import as_json, list_as_json, name_of, when
+from gateway.domain.fields import MAX_YEN
 
 budgets = typer.Typer(help="Set what may be spent within a day, a week or a month.", no_args_is_help=True)
 
@@ -38,7 +39,7 @@ def add_to(app: typer.Typer) -> None:
 @budgets.command("set")
 def set_budget(  # noqa: PLR0913, PLR0917 - the options of a command are its parameters
     budget: BudgetArgument,
-    yen: Annotated[int, typer.Argument(metavar="YEN", help="Yen a period, everything included.")],
+    yen: Annotated[int, typer.Argument(metavar="YEN", min=0, max=MAX_YEN, help="Yen a period, everything included.")],
     period: Annotated[Period, typer.Option(help="For how long it is: then it is whole again.")],
     reason: ReasonOption,
     site: Annotated[str, typer.Option(metavar="SITE", help="Count the orders on this site only.")] = "",

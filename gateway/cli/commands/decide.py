@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import islice
 from typing import Annotated, Final
 
+import grpc
 import typer
 from ordergateway.v1 import operations_pb2, orders_pb2
 from rich.progress import Progress
@@ -62,44 +64,52 @@ def decide(  # noqa: PLR0913, PLR0917 - an option each
     if oldest_first:
         selected.order = orders_pb2.TASK_ORDER_OLDEST_FIRST
     with connected(gateway) as client:
-        outcomes = list(_outcomes(client, kind, selected, limit))
+        found = list(islice(_outcomes(client, kind, selected), limit + 1))
+        outcomes = found[:limit]
         taken = [outcome for outcome in outcomes if not outcome.HasField("refusal")]
-        if preview and as_json_:
-            print_json({"outcomes": [as_json(outcome) for outcome in outcomes]})
-            return
         if not as_json_:
             _show(outcomes)
+            if len(found) > limit:
+                say(f"there are more than these; --limit, now {limit:,}, takes further ones")
             say(_counted(outcomes, decision))
         if preview or not taken:
-            return
-        if not yes:
-            require_agreement(
-                f"{decision} {_number(len(taken))}?", unasked="--yes decides without asking, --preview only shows"
-            )
-        results = _decided(client, kind, reason, taken)
-    refused = [result for result in results if result.HasField("refusal")]
+            results: list[operations_pb2.DecidedTask] = []
+        else:
+            if not yes:
+                require_agreement(
+                    f"{decision} {_number(len(taken))}?", unasked="--yes decides without asking, --preview only shows"
+                )
+            results = _decided(client, kind, reason, taken)
     if as_json_:
-        print_json({"results": [as_json(result) for result in results]})
-    else:
+        print_json({"outcomes": list(map(as_json, outcomes)), "results": list(map(as_json, results))})
+    if not preview:
+        _conclude(outcomes, taken, results, as_json_)
+
+
+def _conclude(
+    outcomes: Outcomes, taken: Outcomes, results: Sequence[operations_pb2.DecidedTask], as_json_: bool
+) -> None:
+    """Say what was decided. Raises CommandError where something was left as it was that was to be decided."""
+    refused = [result for result in results if result.HasField("refusal")]
+    if taken and not as_json_:
         for result in refused:
             say(result.refusal.message)
         say(f"decided: {_number(len(results) - len(refused))}")
     if refused:
-        raise CommandError(f"{_number(len(refused))} left as they were; look again", Exit.REFUSED)
+        raise CommandError(f"left as it was: {_number(len(refused))}; look again", Exit.REFUSED)
+    if outcomes and not taken:
+        raise CommandError("nothing was decided: it would be refused for each of these", Exit.REFUSED)
 
 
 def _outcomes(
-    client: Client, kind: "operations_pb2.DecisionKind.ValueType", selected: orders_pb2.TaskFilter, limit: int
+    client: Client, kind: "operations_pb2.DecisionKind.ValueType", selected: orders_pb2.TaskFilter
 ) -> Iterator[operations_pb2.DecisionOutcome]:
-    request = operations_pb2.ListDecisionOutcomesRequest(decision=kind, filter=selected)
-    left = limit
-    while left > 0:
-        request.page_size = min(200, left)
+    request = operations_pb2.ListDecisionOutcomesRequest(decision=kind, filter=selected, page_size=200)
+    while True:
         answer: operations_pb2.ListDecisionOutcomesResponse = client.call(
             client.operations.ListDecisionOutcomes, request
         )
         yield from answer.outcomes
-        left -= len(answer.outcomes)
         # What repeats itself would never end.
         if answer.next_page_token in ("", request.page_token):
             return
@@ -120,7 +130,13 @@ def _decided(
                 for outcome in taken[at : at + _A_CALL]
             ]
             request = operations_pb2.DecideOrdersRequest(decision=kind, reason=reason, tasks=seen)
-            results += client.call(client.operations.DecideOrders, request).results
+            try:
+                results += client.call(client.operations.DecideOrders, request).results
+            except grpc.RpcError:
+                # What the last call did nobody has said; the same command shows what is left.
+                line = f"{_number(len(results))} had their answer before this; the same command shows what is left"
+                typer.echo(f"order-gateway: {line}", err=True)
+                raise
             progress.advance(bar, len(seen))
     return results
 

@@ -30,7 +30,7 @@ def as_mika(commands: Commands) -> Commands:
 
 async def test_from_waiting_to_approved(as_mika: Commands) -> None:
     shown = (await as_mika.ok("decisions")).out
-    assert "order-gateway approvals approve po-1 --reason" in shown
+    assert "order-gateway approvals approve po-1 --total ... --reason" in shown
     assert "order-gateway approvals deny po-1 --reason" in shown
     listed = (await as_mika.ok("approvals", "list")).out
     assert all(words in listed for words in ("po-1", "none", "over_yen", '{"item": 1}', "api"))

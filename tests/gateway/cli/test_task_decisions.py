@@ -141,8 +141,15 @@ async def test_one_decision_about_many(api: GrpcApi, commands: Commands) -> None
     done = await commands.ok(*here, given="y\n")
     assert done.out.endswith("decided: 2 tasks\n")
     assert [await api.status(f"po-{number}") for number in (1, 2, 3)] == [TaskStatus.QUEUED] * 3
-    nothing = await commands.ok(*here)
+    nothing = await commands.run(*here)
+    assert nothing.code == Exit.REFUSED
     assert nothing.out.endswith("requeue: 0 tasks; refused: 3 tasks\n")
+    assert "nothing was decided: it would be refused for each of these" in nothing.err
+    told = (await commands.run(*here, "--json")).json
+    assert [outcome["refusal"]["reason"] for outcome in told["outcomes"]] == ["ERROR_REASON_STATUS_CONFLICT"] * 3
+    assert told["results"] == []
+    some = await commands.run(*here, "--limit", "2", "--preview")
+    assert "there are more than these; --limit, now 2, takes further ones" in some.out
     cancelled = (await commands.ok("tasks", "decide", "cancel", "--prefix", "po-3", *WHY, "--yes", "--json")).json
     assert [result["status"] for result in cancelled["results"]] == ["TASK_STATUS_FAILED"]
     everything = await commands.run("tasks", "decide", "cancel", *WHY)

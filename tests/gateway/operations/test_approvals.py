@@ -75,6 +75,18 @@ def test_the_same_approval_again_is_a_repeat_and_another_one_is_not(book: Book, 
     assert book.events().count("approve") == 5
 
 
+def test_the_same_words_are_a_new_approval_once_the_former_stands_no_more(book: Book, person: Person) -> None:
+    book.submit(requires_approval=True, max_total_yen=3_000)
+    person.approve(valid_for=timedelta(seconds=60))
+    lease = book.take()
+    book.time.advance(61)
+    book.report(lease, terminal=True, sequence=1)
+    again = decided(person.approve(valid_for=timedelta(seconds=60)))
+    assert not again.repeated
+    assert again.task.approval is not None
+    assert not again.task.approval.has_run_out(book.clock.now().utc)
+
+
 def test_the_repeat_of_one_that_was_used_is_told_so(book: Book, person: Person) -> None:
     book.submit(requires_approval=True, max_total_yen=3_000)
     person.approve()

@@ -87,6 +87,15 @@ def test_an_order_for_what_is_left_is_permitted_and_one_yen_more_is_not(book: Bo
     assert book.details("permit")[0]["budgets_left"] == {"house": 0}
 
 
+def test_where_more_is_used_than_a_budget_holds_not_even_0_yen_are_permitted(book: Book) -> None:
+    with_budget(book, 5_000)
+    end(book, permitted(book, 3_000), TaskStatus.SUCCEEDED, state=OrderState.PAID)
+    with_budget(book, 1_000)
+    refusal = refused(book.permit(book.take("po-2"), terms=terms(0)))
+    assert refusal.reason is Reason.BUDGET_EXCEEDED
+    assert "more than it holds is used of budget house" in refusal.message
+
+
 def test_a_refusal_says_what_is_left_and_when_it_renews(book: Book) -> None:
     state = with_budget(book, 3_000)
     end(book, permitted(book, 1_800))
