@@ -1,10 +1,13 @@
 """Arguments and options that several commands share."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from gateway.cli.output import name_of
+
+MAX_YEN: Final = 2**53 - 1
+"""The largest amount that the contract takes."""
 
 GatewayOption = Annotated[
     str | None,

@@ -12,9 +12,8 @@ from common.tables import print_table
 from common.target import Target
 from gateway.cli.client import connected
 from gateway.cli.exit_codes import EPILOG
-from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument
+from gateway.cli.options import MAX_YEN, GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument
 from gateway.cli.output import as_json, list_as_json, name_of, when
-from gateway.domain.fields import MAX_YEN
 
 approvals = typer.Typer(help="See which orders wait for an approval; approve or deny them.", no_args_is_help=True)
 

@@ -12,9 +12,8 @@ from common.tables import print_fields, print_table
 from common.target import Target
 from gateway.cli.client import connected
 from gateway.cli.exit_codes import EPILOG
-from gateway.cli.options import GatewayOption, JsonOption, ReasonOption
+from gateway.cli.options import MAX_YEN, GatewayOption, JsonOption, ReasonOption
 from gateway.cli.output import as_json, list_as_json, name_of, when
-from gateway.domain.fields import MAX_YEN
 
 budgets = typer.Typer(help="Set what may be spent within a day, a week or a month.", no_args_is_help=True)
 
