@@ -42,7 +42,7 @@ MUST_BE_REACHED: Mapping[World, tuple[str, ...]] = {
         "orders under a cap", "orders at their cap, to the yen", "permits refused over a cap",
         "permits refused for one yen", "recovered tasks permitted",
         "cancels taken before the permit", "cancels that came too late", "permits refused after a cancel",
-        "permits refused for dry runs", "dry runs ended", "tasks ended as too late",
+        "permits refused for dry runs", "permits refused as too late", "dry runs ended", "tasks ended as too late",
         "leases of tasks that were not to be taken before", "permits under a budget", "orders under a budget",
         "permits for all that was left of a budget", "permits refused by a budget",
         "permits refused by a budget for one yen", "permits in a later period of a budget",
