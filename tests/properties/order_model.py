@@ -22,6 +22,7 @@ from tests.properties.order_terms import (
     Seen,
     Told,
     View,
+    refused,
 )
 
 S = TaskStatus
@@ -29,10 +30,6 @@ NOTHING_PLACED = (OrderState.CREATED, OrderState.IN_CART)
 ENDED = (S.SUCCEEDED, S.FAILED, S.NEEDS_HUMAN)
 BY_STATE = {OrderState.PAID: S.SUCCEEDED, OrderState.CANCELLED: S.FAILED}
 REASON = "a reason"
-
-
-def refused(*reasons: Reason, late: bool = False) -> Refused:
-    return Refused(frozenset(reasons), late)
 
 
 class OrderModel:

@@ -71,6 +71,10 @@ class Refused:
     recorded_late: bool = False
 
 
+def refused(*reasons: Reason, late: bool = False) -> Refused:
+    return Refused(frozenset(reasons), late)
+
+
 @dataclass(frozen=True)
 class Given:
     """A lease as its worker gets it."""
