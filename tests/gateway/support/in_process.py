@@ -12,6 +12,7 @@ from gateway.settings import Settings
 from gateway.tracing import Tracing
 from tests.gateway.support import dump
 from tests.gateway.support.databases import is_postgres, make_ready, settings_of
+from tests.gateway.support.first_sweeps import BY_DEFAULT, noted_first_sweeps
 from tests.gateway.support.grpc_api import GrpcApi, connected
 from tests.gateway.support.manual_time import ManualTime
 
@@ -24,7 +25,7 @@ def make_settings(folder: Path, **settings: Any) -> Settings:
         "backup_dir": folder / "backups",
         "gateway_grpc_port": 0,
         "gateway_port": 0,
-        "sweep_interval_seconds": 3600,
+        "sweep_interval_seconds": BY_DEFAULT,
     }
     return Settings(_env_file=None, **(defaults | settings))
 
@@ -95,11 +96,15 @@ async def running_gateway(
     stop = asyncio.Event()
     ready: asyncio.Future[Ports] = asyncio.get_running_loop().create_future()
     ended = asyncio.create_task(run_gateway(wanted, stop, ready.set_result, time.machine(), tracing))
-    await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
+    with noted_first_sweeps() as swept:
+        await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
     if ended.done():
         ended.result()
     try:
         ports = ready.result()
+        async with asyncio.timeout(30):
+            for first in swept:
+                await first.wait()
         async with connected(ports.grpc, token) as api:
             yield RunningGateway(path, time, ports.grpc, ports.http, api, stop, ended)
     finally:
