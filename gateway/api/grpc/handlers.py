@@ -74,8 +74,10 @@ class Running:
 class GrpcHandlers:
     """Makes the gRPC handlers of methods and knows which calls are running."""
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, message_bytes: int) -> None:
+        """`message_bytes`: the largest request that is taken."""
         self._admission = admission
+        self._message_bytes = message_bytes
         self._outgoing, self._to_strangers = Outgoing(), Outgoing()
         self._unread: defaultdict[str, Places] = defaultdict(lambda: Places(MAX_UNREAD, "sending their requests"))
         self._reflecting: defaultdict[str, Places] = defaultdict(
@@ -196,6 +198,9 @@ class GrpcHandlers:
     async def _request(self, method: Method, call: Call, context: Context, place: Place) -> Message:
         with self._unread[call.identity.name]:
             data = await place.request(context)
+        if len(data) > self._message_bytes:
+            why = f"a request is at most {self._message_bytes:,} bytes, this one has {len(data):,}"
+            raise RefusedError(Refusal(Reason.TOO_LARGE, why))
         return method.decode(data)
 
     def _answer(self, call: Call, context: Context) -> Answer:

@@ -25,6 +25,12 @@ _log = logging.getLogger(__name__)
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 """The largest request taken, whatever the settings say of single texts."""
 
+_MAX_RECEIVED_BYTES: Final = 8 * 1024 * 1024
+"""The largest request received: what is beyond the limit is refused by the gateway, which says so in an ErrorDetail.
+
+A larger one is refused by grpc itself, without one. As many of this size are held as are read at once.
+"""
+
 _MAX_ANSWER_BYTES: Final = 128 * 1024 * 1024
 
 _MAX_UNSERVED: Final = 10_000
@@ -67,7 +73,7 @@ class Limits:
         return (
             ("grpc.max_allowed_incoming_connections", self.connections),
             ("grpc.max_concurrent_streams", self.calls_a_connection),
-            ("grpc.max_receive_message_length", self.message_bytes),
+            ("grpc.max_receive_message_length", _MAX_RECEIVED_BYTES),
         )
 
 
@@ -84,7 +90,7 @@ class GrpcServer:
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self._guard = GrpcHandlers(admission)
+        self._guard = GrpcHandlers(admission, limits.message_bytes)
         self._server = grpc.aio.server(options=(*_OPTIONS, *limits.options()), interceptors=interceptors)
         self._health = Health()
         self._tls: GrpcCertificate | None = None

@@ -23,10 +23,17 @@ never on the message text.
   UNAUTHENTICATED      UNAUTHENTICATED                                  send a valid bearer token
   PERMISSION_DENIED    PERMISSION_DENIED                                use a token whose role may do this, or, for an
                                                                         approval, that of somebody else
-  RESOURCE_EXHAUSTED   TOO_LARGE, TOO_MANY                              send less, or later
+  RESOURCE_EXHAUSTED   TOO_LARGE, TOO_MANY                              send less; send it later
   UNAVAILABLE          STORE_UNAVAILABLE, SHUTTING_DOWN                 the same call again, with backoff
   INTERNAL             INTERNAL                                         report it; the effect is unknown, so repeat
                                                                         only calls that are idempotent by their key
+
+A status without a readable ErrorDetail is not the gateway's answer, whatever its code: a library or a proxy made it.
+A lost connection is told as UNAVAILABLE, CANCELLED, ABORTED, UNKNOWN or INTERNAL, differently in each language. Unless
+you cancelled the call or your own deadline has passed: nothing is known of it, so repeat it with backoff. A call that
+changes something is repeated with the same identifiers; that is what makes it idempotent. UNIMPLEMENTED and
+RESOURCE_EXHAUSTED without a detail are repeated a few times only: the port, the proxy or the size of the request is
+likely to be wrong. (A request of more than 8 MiB is refused so by gRPC itself.)
 """
 
 from collections import abc as _abc
@@ -103,7 +110,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 20
     """The token is valid, its role may not call this; or it may not approve this task, see ApproveOrder."""
     ERROR_REASON_TOO_LARGE: _ErrorReason.ValueType  # 21
-    """The message or one of its fields is larger than the limit, which the message names."""
+    """The request is larger than any may be; the message names the limit. A field over its own limit is INVALID_FIELD."""
     ERROR_REASON_TOO_MANY: _ErrorReason.ValueType  # 22
     """Too many calls or waiters at once, or a token brings one name of a worker or an account more than it may."""
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 23
@@ -210,7 +217,7 @@ ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 19
 ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 20
 """The token is valid, its role may not call this; or it may not approve this task, see ApproveOrder."""
 ERROR_REASON_TOO_LARGE: ErrorReason.ValueType  # 21
-"""The message or one of its fields is larger than the limit, which the message names."""
+"""The request is larger than any may be; the message names the limit. A field over its own limit is INVALID_FIELD."""
 ERROR_REASON_TOO_MANY: ErrorReason.ValueType  # 22
 """Too many calls or waiters at once, or a token brings one name of a worker or an account more than it may."""
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 23
@@ -321,7 +328,7 @@ class ErrorDetail(_message.Message):
     """True when a refused report was kept in the task's history all the same: the caller need not send it again."""
     @_builtins.property
     def violations(self) -> _containers.RepeatedCompositeFieldContainer[Global___FieldViolation]:
-        """The refused fields; only with INVALID_FIELD and TOO_LARGE."""
+        """The refused fields; only with INVALID_FIELD."""
 
     @_builtins.property
     def allowed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -23,10 +23,17 @@ never on the message text.
   UNAUTHENTICATED      UNAUTHENTICATED                                  send a valid bearer token
   PERMISSION_DENIED    PERMISSION_DENIED                                use a token whose role may do this, or, for an
                                                                         approval, that of somebody else
-  RESOURCE_EXHAUSTED   TOO_LARGE, TOO_MANY                              send less, or later
+  RESOURCE_EXHAUSTED   TOO_LARGE, TOO_MANY                              send less; send it later
   UNAVAILABLE          STORE_UNAVAILABLE, SHUTTING_DOWN                 the same call again, with backoff
   INTERNAL             INTERNAL                                         report it; the effect is unknown, so repeat
                                                                         only calls that are idempotent by their key
+
+A status without a readable ErrorDetail is not the gateway's answer, whatever its code: a library or a proxy made it.
+A lost connection is told as UNAVAILABLE, CANCELLED, ABORTED, UNKNOWN or INTERNAL, differently in each language. Unless
+you cancelled the call or your own deadline has passed: nothing is known of it, so repeat it with backoff. A call that
+changes something is repeated with the same identifiers; that is what makes it idempotent. UNIMPLEMENTED and
+RESOURCE_EXHAUSTED without a detail are repeated a few times only: the port, the proxy or the size of the request is
+likely to be wrong. (A request of more than 8 MiB is refused so by gRPC itself.)
 """
 
 from collections import abc as _abc

@@ -111,12 +111,15 @@ async def test_fields_that_the_contract_does_not_know_are_passed_over(target: Ta
     assert (await target.api.task("po-9")).intent_json == "{}"
 
 
-async def test_a_message_over_the_limit_is_refused_by_the_transport(target: Target) -> None:
+@pytest.mark.parametrize("method", ["OrderService/SubmitOrder", "OrderLeaseService/LeaseOrders"])
+async def test_a_message_over_the_limit_is_refused_with_its_reason(target: Target, method: str) -> None:
     before = dump.dump(target.path)
-    for method in ("/ordergateway.v1.OrderService/SubmitOrder", "/ordergateway.v1.OrderLeaseService/LeaseOrders"):
-        with pytest.raises(grpc.aio.AioRpcError) as refused:
-            await target.api.raw(method, b"\x0a" + b"x" * MAX_MESSAGE_BYTES)
-        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    with pytest.raises(RefusedCallError) as refused:
+        await target.api.raw(f"/ordergateway.v1.{method}", b"\x0a" + b"x" * MAX_MESSAGE_BYTES)
+    assert (refused.value.status, refused.value.reason) == ("RESOURCE_EXHAUSTED", Reason.TOO_LARGE)
+    with pytest.raises(grpc.aio.AioRpcError) as beyond:
+        await target.api.raw(f"/ordergateway.v1.{method}", b"\x0a" + b"x" * 2 * MAX_MESSAGE_BYTES)
+    assert beyond.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED, "grpc's own refusal, without a detail"
     assert dump.dump(target.path) == before
     await target.api.submit("po-2")
 

@@ -188,3 +188,12 @@ async def test_a_rate_limit_holds_for_each_token_by_itself(tmp_path: Path) -> No
 
 def test_the_roles_of_the_tests_are_all_roles() -> None:
     assert OF_ROLE.keys() == set(Role)
+
+
+@pytest.mark.parametrize("path", ["/api/orders", "/ordergateway.v1.OrderService/SubmitOrder"])
+async def test_pages_of_another_origin_may_not_call(guarded: RunningGateway, path: str) -> None:
+    asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{guarded.http_port}", trust_env=False) as client:
+        answer = await client.options(path, headers=asked)
+    assert answer.status_code == 405
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
