@@ -6,7 +6,7 @@ from typing import Final
 _NAMED: Final = re.compile(r"([a-z][a-z0-9_-]{0,31})=([!-~]{16,})")
 _LOOKS_NAMED: Final = re.compile(r"[a-z][a-z0-9_-]*=[^=].*")
 
-RESERVED: Final = frozenset({"gateway", "anonymous", "api", "upstream", "worker", "operator"})
+RESERVED: Final = frozenset({"gateway", "anonymous", "api", "upstream", "worker", "operator", "viewer"})
 """Names that stand in the history for the gateway itself and for tokens without a name."""
 
 

@@ -70,6 +70,7 @@ OF_THE_GATEWAY: Final = frozenset(
         "sweep_interval_seconds",
         "task_unclaimed_alert_seconds",
         "upstream_token",
+        "viewer_token",
         "worker_offline_alert_seconds",
         "worker_token",
     }

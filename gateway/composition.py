@@ -259,6 +259,7 @@ def _admission(settings: Settings, current_trace: Callable[[], str]) -> Admissio
         "upstream": (frozenset({Role.UPSTREAM}), _plain(settings.upstream_token)),
         "worker": (frozenset({Role.WORKER}), _plain(settings.worker_token)),
         "operator": (frozenset({Role.OPERATOR}), _plain(settings.operator_token)),
+        "viewer": (frozenset({Role.VIEWER}), _plain(settings.viewer_token)),
     }
     return Admission(
         Authenticator(tokens),

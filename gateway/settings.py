@@ -10,24 +10,32 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from common.logs import LogFormat
 from common.settings import PREFIX, Port, is_loopback, load
-from common.tokens import RESERVED, looks_named, split_token
+from common.tokens import looks_named, split_token
 from common.weak_secrets import ADVICE, is_weak
 from gateway.domain.account_queries import QueryPolicy
-from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.catalog import CatalogPolicy
-from gateway.domain.fields import MAX_YEN, callback_url
+from gateway.domain.fields import MAX_YEN
 from gateway.domain.models import LeaseScope, Policy, RestLeases, SameIntent, Standby
-from gateway.domain.refusals import RefusedError
 from gateway.domain.times import derived, findings
+from gateway.setting_forms import (
+    ApprovalSites,
+    DatabaseUrl,
+    HostNames,
+    Names,
+    Seconds,
+    SigningSecrets,
+    TimeZone,
+    Tokens,
+    WebhookUrl,
+)
 
-_TOKENS = ("api_token", "upstream_token", "worker_token", "operator_token")
+_TOKENS = ("api_token", "upstream_token", "worker_token", "operator_token", "viewer_token")
 
 _AGREED = (
     "lease_ttl_seconds",
@@ -52,84 +60,6 @@ MAX_PARAMS_BYTES = 262_144
 _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _MACHINE_NAME = 58
 """How much of a machine's name is kept, so that a port finds room."""
-
-
-def _split(value: object) -> object:
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
-
-
-def _site_names(sites: tuple[str, ...]) -> tuple[str, ...]:
-    for site in sites:
-        if not site.isascii() or not site.replace("-", "").replace("_", "").isalnum() or site != site.lower():
-            raise ValueError(f"site {site!r} must be of a-z 0-9 _ -")
-    if len(set(sites)) != len(sites):
-        raise ValueError("a site stands twice")
-    return sites
-
-
-def _strong(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-    for secret in secrets:
-        text = secret.get_secret_value()
-        if not text.isascii() or not text.isprintable() or " " in text:
-            raise ValueError("a token must be of printable ASCII characters without spaces")
-        name, _ = split_token(text)
-        if name in RESERVED:
-            raise ValueError(f"the name {name} is the gateway's own; name a token after who uses it")
-    return secrets
-
-
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_site_names), Field(min_length=1)]
-Tokens = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split), AfterValidator(_strong)]
-Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
-
-
-def _web_address(url: SecretStr) -> SecretStr:
-    try:
-        callback_url("", url.get_secret_value())
-    except RefusedError:
-        raise ValueError("must be an absolute http or https URL in printable ASCII") from None
-    return url
-
-
-def _database_url(url: SecretStr) -> SecretStr:
-    if not url.get_secret_value().startswith(("postgresql://", "postgres://")):
-        raise ValueError("must begin with postgresql://")
-    return url
-
-
-def _signing_secrets(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-    if not all(is_signing_secret(secret.get_secret_value()) for secret in secrets):
-        raise ValueError("a secret must be 24 to 64 bytes in Base64, with or without whsec_ before it")
-    return secrets
-
-
-def _host_names(hosts: tuple[str, ...]) -> tuple[str, ...]:
-    for host in hosts:
-        if "/" in host or "@" in host or (host.count(":") == 1):
-            raise ValueError(f"{host!r} must be a host name or an address alone, without scheme, port and path")
-    return tuple(host.strip("[]").rstrip(".").lower() for host in hosts)
-
-
-def _time_zone(name: str) -> str:
-    try:
-        return ZoneInfo(name).key
-    except (ValueError, OSError, ZoneInfoNotFoundError):
-        raise ValueError("must be a time zone by its IANA name, such as Asia/Tokyo or Europe/Berlin") from None
-
-
-def _approval_sites(told: tuple[str, ...]) -> tuple[str, ...]:
-    if len(told) > 1 and {"on", "off"} & set(told):
-        raise ValueError("must be off, on, or sites, and nothing beside off and on")
-    return told
-
-
-ApprovalSites = Annotated[
-    tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_approval_sites), Field(min_length=1)
-]
-DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
-WebhookUrl = Annotated[SecretStr, AfterValidator(_web_address)]
-SigningSecrets = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split), AfterValidator(_signing_secrets)]
-HostNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_host_names)]
 
 
 class Settings(BaseSettings):
@@ -234,7 +164,7 @@ class Settings(BaseSettings):
         description="The most that any order may cost, in yen: a permit for more is refused, and so is one for a "
         "worker that does not show what it would pay. Empty: no cap but that of the submission.",
     )
-    budget_timezone: Annotated[str, AfterValidator(_time_zone)] = Field(
+    budget_timezone: TimeZone = Field(
         "Asia/Tokyo",
         description="The time zone (IANA name) whose midnight begins the days of a budget that is set from now on; one "
         "that was set before keeps its own.",
@@ -289,6 +219,7 @@ class Settings(BaseSettings):
     upstream_token: Tokens = Field((), description="Tokens for upstream services.")
     worker_token: Tokens = Field((), description="Tokens for workers.")
     operator_token: Tokens = Field((), description="Tokens for operators.")
+    viewer_token: Tokens = Field((), description="Tokens for those who see what operators see, and change nothing.")
     gateway_tls_cert: Path | None = Field(None, description="Certificate chain (PEM); switches TLS on.")
     gateway_tls_key: Path | None = Field(None, description="Private key of the certificate (PEM).")
     gateway_tls_client_ca: Path | None = Field(
@@ -307,6 +238,10 @@ class Settings(BaseSettings):
             raise ValueError(f"{PREFIX}GATEWAY_TLS_CERT and {PREFIX}GATEWAY_TLS_KEY must be set together")
         if self.gateway_tls_client_ca is not None and self.gateway_tls_cert is None:
             raise ValueError(f"{PREFIX}GATEWAY_TLS_CLIENT_CA needs {PREFIX}GATEWAY_TLS_CERT")
+        if self._secrets_of(*_TOKENS[:-1]) & self._secrets_of("viewer_token"):
+            raise ValueError(
+                f"{PREFIX}VIEWER_TOKEN: a token of it stands in another list too, so it could do more than look"
+            )
         if not self.has_token and not is_loopback(self.gateway_host):
             raise ValueError(
                 f"{PREFIX}GATEWAY_HOST is {self.gateway_host}: without a token the gateway serves loopback only; "
@@ -337,7 +272,10 @@ class Settings(BaseSettings):
     @property
     def has_token(self) -> bool:
         """True if any token is configured."""
-        return bool(self.api_token or self.upstream_token or self.worker_token or self.operator_token)
+        return any(getattr(self, field) for field in _TOKENS)
+
+    def _secrets_of(self, *fields: str) -> set[str]:
+        return {split_token(token.get_secret_value())[1] for field in fields for token in getattr(self, field)}
 
     def policy(self) -> Policy:
         """Return what the rules need of the settings."""

@@ -33,7 +33,8 @@ app = typer.Typer(
     cls=Program,
     help="A lease queue for purchases that must never happen twice, and a mirror of their states.\n\n"
     "`serve` runs the gateway. The other commands talk to a running one: --gateway or RAKUTEN_ORDER_GATEWAY_URL says "
-    "where, RAKUTEN_OPERATOR_TOKEN (or RAKUTEN_API_TOKEN) lets them in. Start with `order-gateway decisions`.",
+    "where, RAKUTEN_OPERATOR_TOKEN (or RAKUTEN_API_TOKEN; to look only, RAKUTEN_VIEWER_TOKEN) lets them in. Start with "
+    "`order-gateway decisions`.",
     epilog=EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -37,6 +37,7 @@ class CommandSettings(BaseSettings):
     gateway_grpc_port: Port = Field(DEFAULT_GRPC_PORT, description="Port for gRPC; 0 takes a free one, told at start.")
     operator_token: Token = Field(None, description="Tokens for operators; the commands show the first one.")
     api_token: Token = Field(None, description="Tokens for every role; shown where no operator token is set.")
+    viewer_token: Token = Field(None, description="Tokens for viewers; shown where neither of the other two is set.")
     gateway_ca: Path | None = Field(
         None, description="PEM file of the authority that signed the gateway's certificate. Default: the system's own."
     )
@@ -54,7 +55,7 @@ class CommandSettings(BaseSettings):
     @property
     def token(self) -> str | None:
         """The token to show."""
-        shown = self.operator_token or self.api_token
+        shown = self.operator_token or self.api_token or self.viewer_token
         return None if shown is None else shown.get_secret_value()
 
     def unusual(self) -> list[str]:

@@ -20,7 +20,7 @@ def test_others_are_not(good: str) -> None:
     assert not is_weak(good)
 
 
-@pytest.mark.parametrize("field", ["api_token", "upstream_token", "worker_token", "operator_token"])
+@pytest.mark.parametrize("field", ["api_token", "upstream_token", "worker_token", "operator_token", "viewer_token"])
 def test_the_gateway_warns_of_each_list_that_holds_a_weak_one(field: str) -> None:
     def warnings(*tokens: str) -> list[str]:
         settings = Settings(_env_file=None, **{field: tokens})  # type: ignore[call-arg,arg-type]

@@ -9,14 +9,16 @@ from gateway.api.auth.authenticator import EVERY_ROLE, Role
 _UPSTREAM: Final = frozenset({Role.UPSTREAM, Role.OPERATOR})
 _WORKER: Final = frozenset({Role.WORKER})
 _OPERATOR: Final = frozenset({Role.OPERATOR})
+_READER: Final = frozenset({Role.OPERATOR, Role.VIEWER})
+_READER_OR_UPSTREAM: Final = _READER | _UPSTREAM
 
 _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
     "ordergateway.v1.OrderService": {
         "SubmitOrder": frozenset({Role.UPSTREAM}),
         "SubmitOrders": frozenset({Role.UPSTREAM}),
-        "GetOrder": _UPSTREAM,
-        "ListOrders": _UPSTREAM,
-        "WatchOrder": _UPSTREAM,
+        "GetOrder": _READER_OR_UPSTREAM,
+        "ListOrders": _READER_OR_UPSTREAM,
+        "WatchOrder": _READER_OR_UPSTREAM,
         "CancelOrder": _UPSTREAM,
     },
     "ordergateway.v1.OrderLeaseService": {
@@ -28,26 +30,26 @@ _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
     },
     "ordergateway.v1.AccountQueryService": {
         "SubmitQuery": _UPSTREAM,
-        "GetQuery": _UPSTREAM,
-        "ListQueries": _UPSTREAM,
-        "WatchQuery": _UPSTREAM,
+        "GetQuery": _READER_OR_UPSTREAM,
+        "ListQueries": _READER_OR_UPSTREAM,
+        "WatchQuery": _READER_OR_UPSTREAM,
     },
     "ordergateway.v1.QueryLeaseService": {
         "LeaseQueries": _WORKER,
         "ReportQueryResult": _WORKER,
     },
     "ordergateway.v1.CatalogService": {
-        "ListCatalogOrders": _UPSTREAM,
+        "ListCatalogOrders": _READER_OR_UPSTREAM,
         "Discover": _UPSTREAM,
-        "ListDiscrepancies": _OPERATOR,
+        "ListDiscrepancies": _READER,
     },
     "ordergateway.v1.OperationsService": {
         "GetInfo": EVERY_ROLE,
-        "GetHealth": _UPSTREAM,
-        "ListDecisions": _OPERATOR,
-        "ListDecisionOutcomes": _OPERATOR,
+        "GetHealth": _READER_OR_UPSTREAM,
+        "ListDecisions": _READER,
+        "ListDecisionOutcomes": _READER,
         "DecideOrders": _OPERATOR,
-        "ListApprovals": _OPERATOR,
+        "ListApprovals": _READER,
         "ApproveOrder": _OPERATOR,
         "DenyOrder": _OPERATOR,
         "RequeueOrder": _OPERATOR,
@@ -56,17 +58,17 @@ _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
         "ExpireOrder": _OPERATOR,
         "PauseDispatch": _OPERATOR,
         "ResumeDispatch": _OPERATOR,
-        "ListWorkers": _OPERATOR,
+        "ListWorkers": _READER,
         "ForgetWorker": _OPERATOR,
-        "ListEvents": _OPERATOR,
-        "ListAlerts": _OPERATOR,
+        "ListEvents": _READER,
+        "ListAlerts": _READER,
         "ClearAlert": _OPERATOR,
-        "ListCallbacks": _OPERATOR,
+        "ListCallbacks": _READER,
         "ReplayCallback": _OPERATOR,
         "SendTestCallback": _OPERATOR,
         "SetBudget": _OPERATOR,
-        "ListBudgets": _OPERATOR,
-        "GetBudget": _OPERATOR,
+        "ListBudgets": _READER,
+        "GetBudget": _READER,
         "DeleteBudget": _OPERATOR,
         "CreateBackup": _OPERATOR,
     },

@@ -18,6 +18,7 @@ class Role(StrEnum):
     UPSTREAM = "upstream"
     WORKER = "worker"
     OPERATOR = "operator"
+    VIEWER = "viewer"
 
 
 EVERY_ROLE: Final = frozenset(Role)

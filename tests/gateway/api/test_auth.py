@@ -8,6 +8,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.descriptor_pool import Default
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
@@ -24,8 +25,14 @@ TOKENS = {
     "upstream_token": "upstream-token",
     "worker_token": "worker-token-1,worker-token-2",
     "operator_token": "operator-token",
+    "viewer_token": "viewer-token",
 }
-OF_ROLE = {Role.UPSTREAM: "upstream-token", Role.WORKER: "worker-token-1", Role.OPERATOR: "operator-token"}
+OF_ROLE = {
+    Role.UPSTREAM: "upstream-token",
+    Role.WORKER: "worker-token-1",
+    Role.OPERATOR: "operator-token",
+    Role.VIEWER: "viewer-token",
+}
 FILES = ("orders", "order_leases", "account_queries", "query_leases", "catalog", "operations")
 
 
@@ -100,7 +107,20 @@ def test_what_the_table_must_never_say() -> None:
     }  # fmt: skip
     operations = [path for path in ACCESS if path.startswith("/ordergateway.v1.OperationsService/")]
     shared = {f"/ordergateway.v1.OperationsService/{method}" for method in ("GetHealth", "GetInfo")}
-    assert all(ACCESS[path] == {Role.OPERATOR} for path in operations if path not in shared)
+    assert all(ACCESS[path] <= {Role.OPERATOR, Role.VIEWER} for path in operations if path not in shared)
+
+
+def test_a_viewer_sees_what_an_operator_sees_and_changes_nothing() -> None:
+    descriptors = {path: Default().FindMethodByName(path[1:].replace("/", ".")) for path in methods()}
+    harmless = {
+        path
+        for path, method in descriptors.items()
+        # A stream that an operator opens tells what happens, and does nothing.
+        if method.server_streaming or method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+    }
+    of_operators = {path for path in descriptors if Role.OPERATOR in ACCESS[path]}
+    of_viewers = {path for path in descriptors if Role.VIEWER in ACCESS[path]}
+    assert of_viewers == of_operators & harmless
 
 
 async def test_nobody_is_let_in_without_a_token(guarded: RunningGateway) -> None:
@@ -200,6 +220,12 @@ def test_a_name_of_the_gateway_s_own_is_refused_and_a_short_secret_is_warned_of(
     (line,) = [line for line in settings.unusual() if "looks like name=secret" in line]
     assert line.startswith("RAKUTEN_OPERATOR_TOKEN: ")
     assert "short" not in line
+
+
+def test_a_viewer_s_token_that_could_do_more_is_refused() -> None:
+    with pytest.raises(ValueError, match="RAKUTEN_VIEWER_TOKEN: a token of it stands in another list too") as refusal:
+        Settings(_env_file=None, operator_token=(f"alice={SECRET}",), viewer_token=("x", f"eve={SECRET}"))  # type: ignore[call-arg,arg-type]
+    assert SECRET not in str(refusal.value)
 
 
 def test_without_any_token_everybody_is_let_in() -> None:

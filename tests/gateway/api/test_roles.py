@@ -1,6 +1,7 @@
 """Which role may call which method, written down a second time: a change to the gateway's own table must be meant.
 
-U: upstream, W: worker, O: operator. Asked over gRPC, with a token that has this role alone; all the rest is refused.
+U: upstream, W: worker, O: operator, V: viewer. Asked over gRPC, with a token that has this role alone; all the rest is
+refused.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -14,14 +15,14 @@ from tests.gateway.api.test_auth import methods, reason_of
 from tests.gateway.support.grpc_api import connected
 from tests.gateway.support.in_process import RunningGateway, running_gateway
 
-ROLES = {"U": Role.UPSTREAM, "W": Role.WORKER, "O": Role.OPERATOR}
+ROLES = {"U": Role.UPSTREAM, "W": Role.WORKER, "O": Role.OPERATOR, "V": Role.VIEWER}
 
 MAY = """
 OrderService/SubmitOrder U
 OrderService/SubmitOrders U
-OrderService/GetOrder U O
-OrderService/ListOrders U O
-OrderService/WatchOrder U O
+OrderService/GetOrder U O V
+OrderService/ListOrders U O V
+OrderService/WatchOrder U O V
 OrderService/CancelOrder U O
 OrderLeaseService/LeaseOrders W
 OrderLeaseService/RenewLease W
@@ -29,20 +30,20 @@ OrderLeaseService/ReportOrder W
 OrderLeaseService/RequestSubmitPermit W
 OrderLeaseService/ReclaimOrder W
 AccountQueryService/SubmitQuery U O
-AccountQueryService/GetQuery U O
-AccountQueryService/ListQueries U O
-AccountQueryService/WatchQuery U O
+AccountQueryService/GetQuery U O V
+AccountQueryService/ListQueries U O V
+AccountQueryService/WatchQuery U O V
 QueryLeaseService/LeaseQueries W
 QueryLeaseService/ReportQueryResult W
-CatalogService/ListCatalogOrders U O
+CatalogService/ListCatalogOrders U O V
 CatalogService/Discover U O
-CatalogService/ListDiscrepancies O
-OperationsService/GetInfo U W O
-OperationsService/GetHealth U O
-OperationsService/ListDecisions O
-OperationsService/ListDecisionOutcomes O
+CatalogService/ListDiscrepancies O V
+OperationsService/GetInfo U W O V
+OperationsService/GetHealth U O V
+OperationsService/ListDecisions O V
+OperationsService/ListDecisionOutcomes O V
 OperationsService/DecideOrders O
-OperationsService/ListApprovals O
+OperationsService/ListApprovals O V
 OperationsService/ApproveOrder O
 OperationsService/DenyOrder O
 OperationsService/RequeueOrder O
@@ -51,17 +52,17 @@ OperationsService/ResolveOrder O
 OperationsService/ExpireOrder O
 OperationsService/PauseDispatch O
 OperationsService/ResumeDispatch O
-OperationsService/ListWorkers O
+OperationsService/ListWorkers O V
 OperationsService/ForgetWorker O
-OperationsService/ListEvents O
-OperationsService/ListAlerts O
+OperationsService/ListEvents O V
+OperationsService/ListAlerts O V
 OperationsService/ClearAlert O
-OperationsService/ListCallbacks O
+OperationsService/ListCallbacks O V
 OperationsService/ReplayCallback O
 OperationsService/SendTestCallback O
 OperationsService/SetBudget O
-OperationsService/ListBudgets O
-OperationsService/GetBudget O
+OperationsService/ListBudgets O V
+OperationsService/GetBudget O V
 OperationsService/DeleteBudget O
 OperationsService/CreateBackup O
 """

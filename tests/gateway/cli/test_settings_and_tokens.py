@@ -55,6 +55,22 @@ async def test_a_named_token_shows_in_the_history(tmp_path: Path, monkeypatch: p
         assert event["actor"] == "alice"
 
 
+async def test_a_viewer_s_token_opens_what_shows_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with running_gateway(tmp_path, operator_token="op-secret", viewer_token="eve=s3cret-of-16-chars") as gateway:
+        url = {"RAKUTEN_ORDER_GATEWAY_URL": f"grpc://127.0.0.1:{gateway.port}"}
+        eve = Commands(url | {"RAKUTEN_VIEWER_TOKEN": "eve=s3cret-of-16-chars"})
+        for shows in (("decisions",), ("health",), ("alerts",), ("budgets", "list"), ("events",)):
+            await eve.ok(*shows)
+        refused = await eve.run("pause", *WHY)
+        assert refused.code == Exit.DENIED
+        assert "PauseDispatch needs a token of the role operator, this is eve" in refused.err
+        both = Commands(eve.environment | {"RAKUTEN_OPERATOR_TOKEN": "op-secret"})
+        await both.ok("pause", *WHY)
+
+
 async def test_config_shows_where_each_value_comes_from_and_no_secret(commands: Commands, tmp_path: Path) -> None:
     (tmp_path / "shell" / ".env").write_text("RAKUTEN_SITES=rakuten,sandbox\nRAKUTEN_LOG_LEVEL=DEBUG\n")
     here = Commands(
