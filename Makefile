@@ -15,7 +15,7 @@ ready := $(VENV)/ready
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(ready): requirements/dev.txt pyproject.toml
+$(ready): requirements/dev.txt pyproject.toml clients/python/pyproject.toml
 	@sh scripts/setup.sh
 
 setup: $(ready) ## Make the environment (.venv); instant when nothing changed
@@ -49,7 +49,7 @@ fuzz: $(ready) ## Fuzz what reads intents and shop pages for SECONDS=60 (TARGET=
 		install --only-binary :all: --require-hashes --requirement requirements/fuzz.txt || true
 	@$(VENV)/bin/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(if $(TARGET),--target $(TARGET))
 
-lint: $(ready) ## Check style, types, import rules, the contract, and that generated/ is current
+lint: $(ready) ## Check style, types, import rules, the contract, and that generated code is current
 	@sh scripts/lint.sh $(ARGS)
 
 format: $(ready) ## Bring Python and proto files into their one form
@@ -57,7 +57,7 @@ format: $(ready) ## Bring Python and proto files into their one form
 	@$(VENV)/bin/ruff format --quiet .
 	@$(VENV)/bin/buf format --write
 
-generate: $(ready) ## Write generated/ from proto/, and .env.example from the settings
+generate: $(ready) ## Write clients/python/ordergateway/v1 from proto/, and .env.example from the settings
 	@sh scripts/generate.sh
 	@$(VENV)/bin/python scripts/env_example.py > .env.example
 

@@ -31,7 +31,7 @@ for pinned in runtime build ${several:+postgres}; do
     .venv/bin/pip install --quiet --require-hashes -r "requirements/$pinned.txt" ||
         fail "the dependencies could not be installed (see above); check the network connection and run it again"
 done
-.venv/bin/pip install --quiet --no-deps --no-build-isolation . || fail "the project could not be installed (see above)"
+.venv/bin/pip install --quiet --no-deps --no-build-isolation ./clients/python . || fail "the project could not be installed (see above)"
 chmod -R go+rX .
 
 # A fixed user: database and journal outlive every process, and the commands of a root shell run as this user, too.

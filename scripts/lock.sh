@@ -5,7 +5,8 @@
 set -eu
 command -v uv > /dev/null || { echo "lock: uv is needed and was not found; install it with: pipx install uv" >&2; exit 1; }
 compile() {
-    uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+    # The project's own client is installed from this tree.
+    uv pip compile --no-emit-package ordergateway-client --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
         --quiet --no-header "$@"
 }
 compile pyproject.toml --output-file requirements/runtime.txt "$@"

@@ -29,5 +29,5 @@ pip() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
 rm -f "$venv/ready"
 pip install --require-hashes --requirement requirements/dev.txt ||
     fail "the dependencies could not be installed (see above); check the network connection and run it again"
-pip install --no-deps --no-build-isolation --editable . || fail "the project itself could not be installed (see above)"
+pip install --no-deps --no-build-isolation --editable clients/python --editable . || fail "the project itself could not be installed (see above)"
 touch "$venv/ready"

@@ -39,7 +39,7 @@ exec {sys.executable} "$@"
 case "$*" in
     --version) ;;
     "install --quiet --require-hashes -r requirements/"*) grep -q -- --hash=sha256: "$5" ;;
-    "install --quiet --no-deps --no-build-isolation .") [ -f pyproject.toml ] ;;
+    "install --quiet --no-deps --no-build-isolation ./clients/python .") [ -f clients/python/pyproject.toml ] ;;
     *) echo "the stand-in for pip does not know: $*" >&2; exit 1 ;;
 esac
 """,
@@ -178,7 +178,7 @@ def machine(folder: Path) -> Iterator[Machine]:
 def _make_stand_ins(folder: Path) -> None:
     packages = folder / "venv" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     packages.mkdir(parents=True)
-    paths = ("/opt/order-gateway", "/opt/order-gateway/generated", sysconfig.get_path("purelib"))
+    paths = ("/opt/order-gateway", "/opt/order-gateway/clients/python", sysconfig.get_path("purelib"))
     (packages / "of-the-test.pth").write_text("".join(f"{path}\n" for path in paths))
     (folder / "venv" / "pyvenv.cfg").write_text(f"home = {Path(sys.base_prefix) / 'bin'}\n")
     (folder / "venv" / "bin").mkdir()

@@ -48,7 +48,7 @@ class Program:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "tests.faults.armed", self.name.partition("-")[0],
                 cwd=self._folder,
-                env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{root / 'generated'}", **self._settings},
+                env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{root / 'clients/python'}", **self._settings},
                 stdin=asyncio.subprocess.PIPE, stdout=written, stderr=written,
             )  # fmt: skip
         self.starts += 1

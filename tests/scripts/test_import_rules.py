@@ -17,7 +17,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["import
 
 BROKEN = {
     "apart": ("gateway/main.py", "import worker.orders.state"),
-    "contract": ("generated/ordergateway/__init__.py", "import gateway.domain"),
+    "contract": ("clients/python/ordergateway/v1/__init__.py", "import gateway.domain"),
     "common": ("common/exit_codes.py", "import worker.orders.state"),
     "programs": ("worker/orders/state.py", "import demo.orders"),
     "demo": ("demo/orders.py", "import gateway.domain.states"),
@@ -42,7 +42,7 @@ def lint(tree: Path) -> dict[str, str]:
     result = subprocess.run(
         command,
         cwd=tree,
-        env={"PYTHONPATH": f"{tree}:{tree / 'generated'}", "COLUMNS": "300"},
+        env={"PYTHONPATH": f"{tree}:{tree / 'clients/python'}", "COLUMNS": "300"},
         capture_output=True,
         text=True,
         check=False,
@@ -57,7 +57,7 @@ def lint(tree: Path) -> dict[str, str]:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("tree")
     shutil.copy(ROOT / "pyproject.toml", copy)
-    for package in ("gateway", "worker", "sandbox_shop", "common", "demo", "bench", "generated"):
+    for package in ("gateway", "worker", "sandbox_shop", "common", "demo", "bench", "clients/python"):
         shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
     return copy
 

@@ -66,7 +66,8 @@ def test_buf_breaking_refuses_what_old_clients_would_misread(proto: Path, old: s
 
 @pytest.mark.extended
 def test_a_stale_generated_file_is_found(proto: Path, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "generated", tmp_path / "generated", ignore=shutil.ignore_patterns("__pycache__"))
+    generated = "clients/python/ordergateway/v1"
+    shutil.copytree(ROOT / generated, tmp_path / generated, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     check = ["sh", "scripts/check_generated.sh"]
     environment = os.environ | {"VENV": os.path.relpath(sys.prefix, tmp_path)}

@@ -114,7 +114,7 @@ def test_a_seed_gives_the_same_run_in_another_process(hash_seed: str) -> None:
     )
     told = subprocess.run(
         [sys.executable, "-c", code],
-        env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ".:generated"},
+        env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ".:clients/python"},
         capture_output=True,
         text=True,
         check=True,

@@ -1,0 +1,1 @@
+"""Clients of order-gateway in Python: the contract as it was generated."""
