@@ -10,7 +10,7 @@ export VENV PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 ready := $(VENV)/ready
 
-.PHONY: help setup demo test test-extended simulate mutants kill soak fuzz lint format generate bench bench-peers lock clean
+.PHONY: help setup demo test test-extended simulate mutants kill soak fuzz clients lint format generate bench bench-peers lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ fuzz: $(ready) ## Fuzz what reads intents and shop pages for SECONDS=60 (TARGET=
 	@$(VENV)/bin/python -c 'import atheris' 2> /dev/null || $(VENV)/bin/python -m pip --quiet --disable-pip-version-check \
 		install --only-binary :all: --require-hashes --requirement requirements/fuzz.txt || true
 	@$(VENV)/bin/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(if $(TARGET),--target $(TARGET))
+
+clients: $(ready) ## Build the example clients and run them against the real programs (LANGUAGE="typescript go": those)
+	@$(VENV)/bin/python -m clients $(LANGUAGE) $(ARGS)
 
 lint: $(ready) ## Check style, types, import rules, the contract, and that generated code is current
 	@sh scripts/lint.sh $(ARGS)

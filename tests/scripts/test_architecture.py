@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text()
-MIRRORS = {"bench", "common", "demo", "deploy", "gateway", "sandbox_shop", "scripts", "worker"}
+MIRRORS = {"bench", "clients", "common", "demo", "deploy", "gateway", "sandbox_shop", "scripts", "worker"}
 """Folders of tests that are named as what they test."""
 
 

@@ -1,0 +1,63 @@
+"""How the client of each language is fetched, built, checked and run: its language's ordinary tools, nothing else."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+Command = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A program that checks, and what it is called in the output. `browser`: it needs Chromium and Playwright."""
+
+    name: str
+    command: Command
+    browser: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What belongs to one folder of `clients/`. All commands run in a copy of it, one after the other.
+
+    `tools` are the programs that it needs; `installed_by` tells where what is missing comes from. `fetch` gets what is
+    pinned, and is tried again where a download fails; `build` generates from the contract, compiles, and runs the
+    language's own formatter or linter.
+    """
+
+    tools: tuple[str, ...]
+    installed_by: str
+    fetch: tuple[Command, ...]
+    build: tuple[Command, ...]
+    runs: tuple[Run, ...]
+
+
+LANGUAGES = {
+    "typescript": Language(
+        tools=("node", "npm", "buf"),
+        installed_by="Node 20 or newer brings node and npm",
+        fetch=(("npm", "ci", "--prefer-offline", "--no-audit", "--no-fund", "--silent"),),
+        build=(("npm", "run", "--silent", "build"),),
+        runs=(
+            Run("Connect, binary", ("node", "dist/main.js", "connect")),
+            Run("Connect, JSON", ("node", "dist/main.js", "connect-json")),
+            Run("gRPC", ("node", "dist/main.js", "grpc")),
+            Run("Connect, in Chromium", (sys.executable, str(HERE / "chromium.py"), "dist/page"), browser=True),
+        ),
+    ),
+    "go": Language(
+        tools=("go", "buf"),
+        installed_by="Go 1.26 or newer brings go",
+        fetch=(("go", "mod", "download"),),
+        build=(
+            ("buf", "generate"),
+            ("sh", "lint.sh"),
+            ("go", "build", "-o", "bin/", "./cmd/..."),
+        ),
+        runs=(
+            Run("grpc-go", ("bin/grpc",)),
+            Run("connect-go", ("bin/connect",)),
+        ),
+    ),
+}
