@@ -24,7 +24,7 @@ from gateway.api.auth.authenticator import sole_authorization
 from gateway.api.call import Call, Method
 from gateway.api.errors import ERRORS, detail_of, refusal_of
 from gateway.api.grpc.health import Health
-from gateway.api.grpc.incoming import Context, Intake, Place, Places
+from gateway.api.grpc.incoming import MAX_MESSAGE_BYTES, Context, Intake, Place, Places
 from gateway.api.grpc.outgoing import Answer, Outgoing
 from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 from gateway.request_id import HEADER, begin_request
@@ -74,7 +74,7 @@ class Running:
 class GrpcHandlers:
     """Makes the gRPC handlers of methods and knows which calls are running."""
 
-    def __init__(self, admission: Admission, message_bytes: int) -> None:
+    def __init__(self, admission: Admission, message_bytes: int = MAX_MESSAGE_BYTES) -> None:
         """`message_bytes`: the largest request that is taken."""
         self._admission = admission
         self._message_bytes = message_bytes

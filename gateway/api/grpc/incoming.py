@@ -22,6 +22,9 @@ from gateway.domain.refusals import Reason, Refusal, RefusedError, invalid
 
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 
+MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
+"""The largest request taken, whatever the settings say of single texts."""
+
 REQUEST_SECONDS: Final = 30.0
 """How long a client may take to send its request, as over HTTP."""
 

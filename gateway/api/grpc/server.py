@@ -16,14 +16,11 @@ from gateway.api.call import methods_of
 from gateway.api.grpc.connections import cut_off
 from gateway.api.grpc.handlers import REFLECTION_METHOD, GrpcHandlers
 from gateway.api.grpc.health import Health
-from gateway.api.grpc.incoming import UNREAD_WINDOW_BYTES
+from gateway.api.grpc.incoming import MAX_MESSAGE_BYTES, UNREAD_WINDOW_BYTES
 from gateway.api.grpc.renewal import HANDSHAKE_SECONDS, GrpcCertificate
 from gateway.api.services import Services
 
 _log = logging.getLogger(__name__)
-
-MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
-"""The largest request taken, whatever the settings say of single texts."""
 
 _MAX_RECEIVED_BYTES: Final = 8 * 1024 * 1024
 """The largest request received: what is beyond the limit is refused by the gateway, which says so in an ErrorDetail.

@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from ordergateway.v1 import order_leases_pb2
 
 from gateway.api.codec.leases import wait_of
-from gateway.api.grpc.server import MAX_MESSAGE_BYTES
+from gateway.api.grpc.incoming import MAX_MESSAGE_BYTES
 from gateway.domain.refusals import Reason
 from tests.gateway.api.bad_input import CASES, GOOD
 from tests.gateway.support import dump

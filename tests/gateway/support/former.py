@@ -22,8 +22,10 @@ def unpack(version: int, folder: Path) -> Path:
     """Put the sources of the last version of this schema into a folder."""
     commit = commit_of_schema(version)
     assert commit is not None
+    # Where the generated code of the contract was before it had a distribution of its own.
+    contract = "generated" if _git("ls-tree", commit, "generated") else "clients/python"
     packed = subprocess.run(
-        ["git", "archive", commit, "gateway", "common", "generated"], cwd=_ROOT, check=True, capture_output=True
+        ["git", "archive", commit, "gateway", "common", contract], cwd=_ROOT, check=True, capture_output=True
     ).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")

@@ -64,7 +64,7 @@ async def start(folder: Path, tree: Path | None = None, **settings: str) -> tupl
     command = [str(PROGRAM)]
     if tree is not None:
         command = [sys.executable, "-m", "gateway"]
-        environment["PYTHONPATH"] = os.pathsep.join((str(tree), str(tree / "generated")))
+        environment["PYTHONPATH"] = os.pathsep.join(str(tree / each) for each in (".", "clients/python", "generated"))
     descriptor, name = tempfile.mkstemp(".log", "gateway-", folder)
     try:
         process = await asyncio.create_subprocess_exec(
