@@ -20,6 +20,7 @@ from gateway.api.rest.leases import lease_routes
 from gateway.api.rest.metrics import metrics_routes
 from gateway.api.rest.orders import order_routes
 from gateway.api.rest.queries import query_lease_routes, query_routes
+from gateway.api.rest.statements import statement_routes
 from gateway.api.tls import Certificates
 from gateway.api.tls_files import TlsFiles
 from gateway.composition import Gateway
@@ -106,6 +107,7 @@ def _routers(gateway: Gateway, metrics: Metrics) -> Iterator[APIRouter]:
     yield catalog_routes(store, gateway.settings.catalog_policy(), gateway.rounds)
     yield health_routes(gateway.health)
     yield info_routes()
+    yield statement_routes(store, policy)
     yield metrics_routes(lambda: metrics.page(store, gateway.health.look, lambda: admission.waiters), CONTENT_TYPE)
 
 

@@ -4,14 +4,13 @@ A message never repeats a value that may be a secret.
 """
 
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
 
 from common.tokens import RESERVED, split_token
 from gateway.domain.callbacks import is_signing_secret
-from gateway.domain.fields import callback_url
+from gateway.domain.fields import callback_url, time_zone
 from gateway.domain.refusals import RefusedError
 
 
@@ -73,9 +72,10 @@ def _host_names(hosts: tuple[str, ...]) -> tuple[str, ...]:
 
 def _time_zone(name: str) -> str:
     try:
-        return ZoneInfo(name).key
-    except (ValueError, OSError, ZoneInfoNotFoundError):
-        raise ValueError("must be a time zone by its IANA name, such as Asia/Tokyo or Europe/Berlin") from None
+        return time_zone("", name)
+    except RefusedError as refused:
+        (violation,) = refused.refusal.violations
+        raise ValueError(violation.description) from None
 
 
 def _approval_sites(told: tuple[str, ...]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from gateway.cli.commands import (
     pause,
     queries,
     serve,
+    statement,
     tasks,
     workers,
 )
@@ -42,8 +43,8 @@ app = typer.Typer(
 add_version(app, "order-gateway")
 
 for part in (
-    serve, health, events, alerts, tasks, export, decide, decisions, approvals, pause, budgets, workers, queries,
-    catalog, callbacks, backup, migrate, copy, database, config,
+    serve, health, events, alerts, tasks, export, decide, decisions, approvals, pause, budgets, statement, workers,
+    queries, catalog, callbacks, backup, migrate, copy, database, config,
 ):  # fmt: skip
     part.add_to(app)
 

@@ -1,13 +1,13 @@
 """Budgets: what may be spent within a day, a week or a month, and the ledger of it (docs/specification.md#budgets)."""
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from common.target import ONLY_ACCOUNT, Target
-from gateway.domain.instant import Instant, parse_utc, utc_text
+from gateway.domain.instant import Instant, midnight, parse_utc
 
 MAX_BUDGETS: Final = 1_000
 """So many stand at once, so that a permit, a page of metrics and health stay small."""
@@ -106,7 +106,7 @@ class Budget:
         """Return the period that `now` is in."""
         zone = ZoneInfo(self.zone)
         first = _first_day(self.period, parse_utc(now.utc).astimezone(zone).date())
-        return Window(_midnight(first, zone), _midnight(_next_first_day(self.period, first), zone))
+        return Window(midnight(first, zone), midnight(_next_first_day(self.period, first), zone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,3 @@ def _next_first_day(period: BudgetPeriod, first: date) -> date:
             return first + timedelta(days=7)
         case BudgetPeriod.MONTH:
             return (first + timedelta(days=31)).replace(day=1)
-
-
-def _midnight(day: date, zone: ZoneInfo) -> str:
-    """Return when a day begins: where clocks are set at midnight itself, at the first moment that bears its date."""
-    return utc_text(datetime.combine(day, time(), zone).astimezone(UTC))

@@ -5,9 +5,10 @@ Each function returns the value as it is stored, or raises RefusedError with the
 
 import re
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from ipaddress import IPv6Address
 from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from common.order_numbers import MAX_ORDER_NUMBER, order_number
 from common.target import ONLY_ACCOUNT
@@ -53,6 +54,9 @@ _URL: Final = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _NUMBER_AT_THE_END: Final = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?", re.ASCII | re.IGNORECASE)
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_FIRST_DAY: Final = date(1970, 1, 1)
+_LAST_DAY: Final = date(2999, 12, 31)
 _LAST_PORT: Final = 65_535
 _ROUTE_WORDS: Final = frozenset({"lease", "discovery"})
 
@@ -64,6 +68,25 @@ def key(field: str, value: str) -> str:
     if not _KEY.fullmatch(value):
         raise invalid(field, "must be 1 to 128 characters of A-Z a-z 0-9 . _ -, the first a letter or digit")
     return value
+
+
+def day(field: str, value: str) -> date:
+    """Check a day as 2026-11-30, from 1970-01-01 to 2999-12-31."""
+    try:
+        found = date.fromisoformat(value) if _DAY.fullmatch(value) else None
+    except ValueError:
+        found = None
+    if found is None or not _FIRST_DAY <= found <= _LAST_DAY:
+        raise invalid(field, f"must be a day as 2026-11-30, from {_FIRST_DAY} to {_LAST_DAY}")
+    return found
+
+
+def time_zone(field: str, value: str) -> str:
+    """Check a time zone by its IANA name."""
+    try:
+        return ZoneInfo(value).key
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise invalid(field, "must be a time zone by its IANA name, such as Asia/Tokyo or Europe/Berlin") from None
 
 
 def new_key(field: str, value: str) -> str:

@@ -1,8 +1,9 @@
 """Time as the rules see it: a wall clock for people and an elapsed clock for judging (docs/adr/0004-two-clocks.md)."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 MICROSECONDS = 1_000_000
 
@@ -40,6 +41,11 @@ def utc_text(at: datetime) -> str:
 def parse_utc(text: str) -> datetime:
     """Read what `utc_text` wrote."""
     return datetime.fromisoformat(text)
+
+
+def midnight(day: date, zone: ZoneInfo) -> str:
+    """Return when a day begins, as UTC text; where clocks are set then, at the first moment that bears its date."""
+    return utc_text(datetime.combine(day, time(), zone).astimezone(UTC))
 
 
 def microseconds(delay: timedelta) -> int:

@@ -290,6 +290,7 @@ CASES = (
     Case("OperationsService/ListBudgets", nothing, READS, (set_budget,)),
     Case("OperationsService/GetBudget", lambda _: {"budget_id": "house"}, READS, (set_budget,)),
     Case("OperationsService/DeleteBudget", lambda _: {"budget_id": "house", "reason": "a reason"}, steps=(set_budget,)),
+    Case("OperationsService/ListStatement", lambda _: {"day": "2026-11-30"}, READS, (submit,)),
     Case("OperationsService/CreateBackup", nothing, steps=(submit,)),
 )
 

@@ -70,6 +70,7 @@ _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
         "ListBudgets": _READER,
         "GetBudget": _READER,
         "DeleteBudget": _OPERATOR,
+        "ListStatement": _READER,
         "CreateBackup": _OPERATOR,
     },
     "grpc.reflection.v1alpha.ServerReflection": {"ServerReflectionInfo": EVERY_ROLE},

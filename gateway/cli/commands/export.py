@@ -1,6 +1,5 @@
 """`order-gateway tasks export`: tasks as CSV or JSON lines, one page in memory at a time."""
 
-import csv
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,14 +19,12 @@ from gateway.cli.commands.tasks import OldestFirstOption, list_request, tasks
 from gateway.cli.options import GatewayOption
 from gateway.cli.output import as_json, exact, name_of, progress_console
 from gateway.cli.search_options import selects_tasks
+from gateway.cli.spreadsheet import write_csv
 
 COLUMNS: Final = (
     "task_id", "site", "account", "status", "latest_state", "placement", "payable_yen", "site_order_id", "pay_deadline",
     "lease_count", "lease_owner", "created_at", "updated_at", "submit_permitted_at", "callback_url", "labels", "intent",
 )  # fmt: skip
-
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""How a cell begins that a spreadsheet would calculate, or that hides such a beginning."""
 
 
 class Format(StrEnum):
@@ -97,16 +94,7 @@ def _write_json_lines(file: IO[str], found: Iterable[orders_pb2.Task]) -> None:
 
 
 def _write_csv(file: IO[str], found: Iterable[orders_pb2.Task]) -> None:
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for task in found:
-        writer.writerow([_safe(cell) for cell in _cells(task)])
-
-
-def _safe(cell: str) -> str:
-    """Return a cell that no spreadsheet calculates (OWASP, CSV injection); a NUL, which none takes, is dropped."""
-    cell = cell.replace("\0", "")
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+    write_csv(file, COLUMNS, map(_cells, found))
 
 
 def _cells(task: orders_pb2.Task) -> Iterator[str]:

@@ -64,6 +64,7 @@ OperationsService/SetBudget O
 OperationsService/ListBudgets O V
 OperationsService/GetBudget O V
 OperationsService/DeleteBudget O
+OperationsService/ListStatement O V
 OperationsService/CreateBackup O
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.commands.export import _safe
+from gateway.cli.spreadsheet import _safe
 from gateway.domain.states import OrderState
 from tests.gateway.cli.command import WHY, Commands
 from tests.gateway.support.grpc_api import GrpcApi

@@ -20,6 +20,7 @@ from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.protocol import ProtocolType
 from connectrpc.server import ConnectASGIApplication, ConnectWSGIApplication, DEFAULT_READ_MAX_BYTES, Endpoint, EndpointSync
 from ordergateway.v1.budgets_pb2 import DeleteBudgetRequest, DeleteBudgetResponse, GetBudgetRequest, GetBudgetResponse, ListBudgetsRequest, ListBudgetsResponse, SetBudgetRequest, SetBudgetResponse
+from ordergateway.v1.statements_pb2 import ListStatementRequest, ListStatementResponse
 from pyqwest import Client, SyncClient
 
 from .operations_pb2 import ApproveOrderRequest, ApproveOrderResponse, ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, DecideOrdersRequest, DecideOrdersResponse, DenyOrderRequest, DenyOrderResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListApprovalsRequest, ListApprovalsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionOutcomesRequest, ListDecisionOutcomesResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
@@ -262,6 +263,14 @@ class OperationsService(Protocol):
         Lets a budget stand no more. Its ledger stays.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def list_statement(self, request: ListStatementRequest, ctx: RequestContext[ListStatementRequest, ListStatementResponse], /) -> ListStatementResponse:
+        """
+        The statement of a day: the tasks that were filed on it as they stand now, with order numbers, yen and decisions.
+
+        Refusals: INVALID_ARGUMENT (day, time_zone, page_size, a page_token of another day).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -572,6 +581,17 @@ class OperationsServiceASGIApplication(ConnectASGIApplication[OperationsService]
                         stream_type=StreamType.UNARY,
                     ),
                     function=svc.delete_budget,
+                ),
+                "/ordergateway.v1.OperationsService/ListStatement": Endpoint.unary(
+                    method=MethodInfo(
+                        name="ListStatement",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListStatementRequest,
+                        output=ListStatementResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.list_statement,
                 ),
                 "/ordergateway.v1.OperationsService/CreateBackup": Endpoint.unary(
                     method=MethodInfo(
@@ -1312,6 +1332,33 @@ class OperationsServiceClient(ConnectClient):
             headers=headers,
             timeout_ms=timeout_ms,
         )
+    async def list_statement(
+        self,
+        request: ListStatementRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListStatementResponse:
+        """
+        The statement of a day: the tasks that were filed on it as they stand now, with order numbers, yen and decisions.
+
+        Refusals: INVALID_ARGUMENT (day, time_zone, page_size, a page_token of another day).
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListStatement",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListStatementRequest,
+                output=ListStatementResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
     async def create_backup(
         self,
         request: CreateBackupRequest,
@@ -1562,6 +1609,14 @@ class OperationsServiceSync(Protocol):
         Lets a budget stand no more. Its ledger stays.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def list_statement(self, request: ListStatementRequest, ctx: RequestContext[ListStatementRequest, ListStatementResponse], /) -> ListStatementResponse:
+        """
+        The statement of a day: the tasks that were filed on it as they stand now, with order numbers, yen and decisions.
+
+        Refusals: INVALID_ARGUMENT (day, time_zone, page_size, a page_token of another day).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -1870,6 +1925,17 @@ class OperationsServiceWSGIApplication(ConnectWSGIApplication):
                         stream_type=StreamType.UNARY,
                     ),
                     function=service.delete_budget,
+                ),
+                "/ordergateway.v1.OperationsService/ListStatement": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="ListStatement",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListStatementRequest,
+                        output=ListStatementResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.list_statement,
                 ),
                 "/ordergateway.v1.OperationsService/CreateBackup": EndpointSync.unary(
                     method=MethodInfo(
@@ -2609,6 +2675,33 @@ class OperationsServiceClientSync(ConnectClientSync):
             ),
             headers=headers,
             timeout_ms=timeout_ms,
+        )
+    def list_statement(
+        self,
+        request: ListStatementRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListStatementResponse:
+        """
+        The statement of a day: the tasks that were filed on it as they stand now, with order numbers, yen and decisions.
+
+        Refusals: INVALID_ARGUMENT (day, time_zone, page_size, a page_token of another day).
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListStatement",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListStatementRequest,
+                output=ListStatementResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
         )
     def create_backup(
         self,

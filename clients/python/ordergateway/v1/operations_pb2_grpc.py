@@ -5,6 +5,7 @@ import warnings
 
 from ordergateway.v1 import budgets_pb2 as ordergateway_dot_v1_dot_budgets__pb2
 from ordergateway.v1 import operations_pb2 as ordergateway_dot_v1_dot_operations__pb2
+from ordergateway.v1 import statements_pb2 as ordergateway_dot_v1_dot_statements__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -168,6 +169,11 @@ class OperationsServiceStub:
                 '/ordergateway.v1.OperationsService/DeleteBudget',
                 request_serializer=ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetRequest.SerializeToString,
                 response_deserializer=ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetResponse.FromString,
+                _registered_method=True)
+        self.ListStatement = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/ListStatement',
+                request_serializer=ordergateway_dot_v1_dot_statements__pb2.ListStatementRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_statements__pb2.ListStatementResponse.FromString,
                 _registered_method=True)
         self.CreateBackup = channel.unary_unary(
                 '/ordergateway.v1.OperationsService/CreateBackup',
@@ -429,6 +435,15 @@ class OperationsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListStatement(self, request, context):
+        """The statement of a day: the tasks that were filed on it as they stand now, with order numbers, yen and decisions.
+
+        Refusals: INVALID_ARGUMENT (day, time_zone, page_size, a page_token of another day).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CreateBackup(self, request, context):
         """Makes an online backup beside the database and verifies it.
 
@@ -570,6 +585,11 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     servicer.DeleteBudget,
                     request_deserializer=ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetRequest.FromString,
                     response_serializer=ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetResponse.SerializeToString,
+            ),
+            'ListStatement': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListStatement,
+                    request_deserializer=ordergateway_dot_v1_dot_statements__pb2.ListStatementRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_statements__pb2.ListStatementResponse.SerializeToString,
             ),
             'CreateBackup': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateBackup,
@@ -1283,6 +1303,33 @@ class OperationsService:
             '/ordergateway.v1.OperationsService/DeleteBudget',
             ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetRequest.SerializeToString,
             ordergateway_dot_v1_dot_budgets__pb2.DeleteBudgetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListStatement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/ListStatement',
+            ordergateway_dot_v1_dot_statements__pb2.ListStatementRequest.SerializeToString,
+            ordergateway_dot_v1_dot_statements__pb2.ListStatementResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -26,6 +26,7 @@ from collections import abc as _abc
 from grpc import aio as _aio
 from ordergateway.v1 import budgets_pb2 as _budgets_pb2
 from ordergateway.v1 import operations_pb2 as _operations_pb2
+from ordergateway.v1 import statements_pb2 as _statements_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -196,6 +197,11 @@ class OperationsServiceStub:
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND.
     """
+    ListStatement: _grpc.UnaryUnaryMultiCallable[_statements_pb2.ListStatementRequest, _statements_pb2.ListStatementResponse]
+    """The statement of a day: the tasks that were filed on it as they stand now, with order numbers, yen and decisions.
+
+    Refusals: INVALID_ARGUMENT (day, time_zone, page_size, a page_token of another day).
+    """
     CreateBackup: _grpc.UnaryUnaryMultiCallable[_operations_pb2.CreateBackupRequest, _operations_pb2.CreateBackupResponse]
     """Makes an online backup beside the database and verifies it.
 
@@ -349,6 +355,11 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     """Lets a budget stand no more. Its ledger stays.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND.
+    """
+    ListStatement: _aio.UnaryUnaryMultiCallable[_statements_pb2.ListStatementRequest, _statements_pb2.ListStatementResponse]  # type: ignore[assignment]
+    """The statement of a day: the tasks that were filed on it as they stand now, with order numbers, yen and decisions.
+
+    Refusals: INVALID_ARGUMENT (day, time_zone, page_size, a page_token of another day).
     """
     CreateBackup: _aio.UnaryUnaryMultiCallable[_operations_pb2.CreateBackupRequest, _operations_pb2.CreateBackupResponse]  # type: ignore[assignment]
     """Makes an online backup beside the database and verifies it.
@@ -656,6 +667,17 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Lets a budget stand no more. Its ledger stays.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ListStatement(
+        self,
+        request: _statements_pb2.ListStatementRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_statements_pb2.ListStatementResponse, _abc.Awaitable[_statements_pb2.ListStatementResponse]]:
+        """The statement of a day: the tasks that were filed on it as they stand now, with order numbers, yen and decisions.
+
+        Refusals: INVALID_ARGUMENT (day, time_zone, page_size, a page_token of another day).
         """
 
     @_abc_1.abstractmethod

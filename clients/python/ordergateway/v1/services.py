@@ -12,6 +12,7 @@ from ordergateway.v1 import (
     order_leases_pb2,
     orders_pb2,
     query_leases_pb2,
+    statements_pb2,
 )
 
 C = TypeVar("C", contravariant=True)
@@ -88,6 +89,8 @@ class OperationsService(Protocol[C]):
     async def get_budget(self, request: budgets_pb2.GetBudgetRequest, call: C, /) -> budgets_pb2.GetBudgetResponse: ...
 
     async def delete_budget(self, request: budgets_pb2.DeleteBudgetRequest, call: C, /) -> budgets_pb2.DeleteBudgetResponse: ...
+
+    async def list_statement(self, request: statements_pb2.ListStatementRequest, call: C, /) -> statements_pb2.ListStatementResponse: ...
 
     async def create_backup(self, request: operations_pb2.CreateBackupRequest, call: C, /) -> operations_pb2.CreateBackupResponse: ...
 
