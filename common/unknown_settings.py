@@ -26,6 +26,7 @@ OF_THE_GATEWAY: Final = frozenset(
         "catalog_details_per_round",
         "catalog_interval_seconds",
         "catalog_window_days",
+        "console_session_seconds",
         "database_standby",
         "gateway_ca",
         "gateway_db_path",

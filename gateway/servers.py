@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Final
 
 from fastapi import APIRouter
 
 from common.pem_files import PemFileError
 from common.settings import PREFIX, SettingsError
-from gateway.api.call import MAX_PLAIN_BYTES
+from gateway.api.call import MAX_PLAIN_BYTES, methods_of
 from gateway.api.grpc.server import GrpcServer, Limits
 from gateway.api.http.assembly import BodyLimits, http_app
 from gateway.api.http.server import HttpServer
@@ -24,6 +25,10 @@ from gateway.api.rest.statements import statement_routes
 from gateway.api.tls import Certificates
 from gateway.api.tls_files import TlsFiles
 from gateway.composition import Gateway
+from gateway.console.app import console_app
+from gateway.console.live import Changes
+from gateway.console.sessions import Sessions
+from gateway.console.visit import Parts
 from gateway.metrics import CONTENT_TYPE, Metrics
 from gateway.settings import MAX_PARAMS_BYTES, Settings
 from gateway.tracing import Tracing
@@ -43,6 +48,7 @@ class Servers:
         application = http_app(
             gateway.services,
             list(_routers(gateway, metrics)),
+            console_app(_console_parts(gateway)),
             gateway.admission,
             _body_limits(settings),
             settings.sites[0],
@@ -109,6 +115,21 @@ def _routers(gateway: Gateway, metrics: Metrics) -> Iterator[APIRouter]:
     yield info_routes()
     yield statement_routes(store, policy)
     yield metrics_routes(lambda: metrics.page(store, gateway.health.look, lambda: admission.waiters), CONTENT_TYPE)
+
+
+def _console_parts(gateway: Gateway) -> Parts:
+    settings, admission = gateway.settings, gateway.admission
+    lasts = timedelta(seconds=settings.console_session_seconds)
+    offered = gateway.services.offered()
+    return Parts(
+        store=gateway.store,
+        admission=admission,
+        sessions=Sessions(admission, gateway.clock.wall_utc, gateway.ids.token, lasts),
+        methods={method.path: method for described, service in offered for method in methods_of(service, described)},
+        policy=settings.policy(),
+        catalog_policy=settings.catalog_policy(),
+        changes=Changes(gateway.store, gateway.notifier),
+    )
 
 
 def _taken(name: str, host: str, port: int) -> str:

@@ -131,6 +131,9 @@ class Settings(BaseSettings):
         description="How many calls may be open on one gRPC connection, idle streams included. Clients know of it: a "
         "further call waits there until one has ended, or for a second connection.",
     )
+    console_session_seconds: Seconds = Field(
+        43_200, description="How long somebody stays signed in to the web console at /console."
+    )
     rate_limit_per_second: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] = Field(
         0, description="Calls a second that one token may make; 0 means no limit."
     )

@@ -60,7 +60,8 @@ class Verification:
 class LeaseRecord:
     """A lease as stored, with its permit and the look at the site that was last shown to get one.
 
-    `bound_to`: the named token that took it; None where the token has no name.
+    `bound_to`: the named token that took it; None where the token has no name. `started_at`, `ended_at`: by the wall
+    clock, for people.
     """
 
     task_id: str
@@ -78,6 +79,8 @@ class LeaseRecord:
     permit_expires_us: int | None
     verification: Verification | None
     permit_terms: Terms | None = None
+    started_at: str = ""
+    ended_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

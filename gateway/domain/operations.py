@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from gateway.domain.findings import Finding
 from gateway.domain.leases import Verification
 from gateway.domain.models import AlertKind, Report, TaskDetail
 from gateway.domain.states import OrderState, TaskStatus
@@ -82,13 +83,18 @@ class Decision:
     """A task to decide about, with everything known. `settles_in`: None when it may become failed now, or never."""
 
     task: TaskDetail
-    summary: str
+    finding: Finding
     allowed: tuple[str, ...]
     late_reports: tuple[LateReport, ...]
     last_verification: Verification | None
     last_worker_id: str | None
     alerts: tuple[Alert, ...]
     settles_in: timedelta | None
+
+    @property
+    def summary(self) -> str:
+        """Say in one sentence whether an order is impossible, possible or certain, and why."""
+        return self.finding.sentence
 
 
 @dataclass(frozen=True, slots=True)

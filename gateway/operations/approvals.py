@@ -43,7 +43,7 @@ def approve(tx: Transaction, now: Instant, policy: Policy, consent: Consent, act
     total, valid_for = consent.max_total_yen or task.max_total_yen, consent.valid_for or policy.approval_valid
     if latest is not None and _was_given(now, task, latest, consent.reason, total, valid_for, actor):
         return Decided(with_reports(tx, task), repeated=True)
-    if refusal := check(Event.APPROVE, task) or _is_nobody_else(task, actor):
+    if refusal := check(Event.APPROVE, task) or is_nobody_else(task, actor):
         record_refusal(tx, now, task, "approve_refused", actor, refusal)
         return refusal
     if total is None or (task.max_total_yen is not None and total > task.max_total_yen):
@@ -118,7 +118,7 @@ def _was_given(
     )  # fmt: skip
 
 
-def _is_nobody_else(task: Task, actor: Actor) -> Refusal | None:
+def is_nobody_else(task: Task, actor: Actor) -> Refusal | None:
     """Refuse an approval of who filed the task, and of a token without a name, of which nobody knows whose it is."""
     if binding_of(actor.identity) is None:
         why = f"this token ({actor.identity}) has no name, so nobody knows who approves; give it one (name=secret)"

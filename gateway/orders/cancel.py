@@ -11,7 +11,7 @@ from gateway.orders.hold import expire_if_due
 from gateway.orders.submit import not_found
 from gateway.orders.transition import transition
 from gateway.store import leases, tasks
-from gateway.store.port import Transaction
+from gateway.store.port import ReadTransaction, Transaction
 from gateway.store.reports import with_reports
 
 
@@ -48,20 +48,26 @@ def _request(tx: Transaction, now: Instant, task: Task, reason: str, actor: Acto
     """Let no permit be granted from now on; too late where one was, or where nobody asks for one."""
     if task.cancel_requested_at is not None:
         return with_reports(tx, task)
-    lease = leases.current(tx, task)
-    if task.order_known or lease is None or lease.permitted_at is not None or lease.via is Via.REST:
-        refusal = Refusal(
-            Reason.CANCEL_TOO_LATE,
-            f"task {task.task_id} is {task.status}, and its worker may have placed the order already: watch how it "
-            "ends; what was ordered can only be cancelled on the site",
-            current_status=task.status,
-            allowed=allowed(task),
-        )
+    if refusal := request_refused(tx, task):
         record_refusal(tx, now, task, "cancel_refused", actor, refusal)
         return refusal
     tasks.request_cancel(tx, now, task)
     record(tx, now, task, "cancel_request", actor, reason=reason)
     return with_reports(tx, tasks.get(tx, task.task_id))
+
+
+def request_refused(tx: ReadTransaction, task: Task) -> Refusal | None:
+    """Refuse to request the end of a task in a worker's hand once that worker may have placed the order."""
+    lease = leases.current(tx, task)
+    if not (task.order_known or lease is None or lease.permitted_at is not None or lease.via is Via.REST):
+        return None
+    return Refusal(
+        Reason.CANCEL_TOO_LATE,
+        f"task {task.task_id} is {task.status}, and its worker may have placed the order already: watch how it "
+        "ends; what was ordered can only be cancelled on the site",
+        current_status=task.status,
+        allowed=allowed(task),
+    )
 
 
 def cancel_refused(task: Task) -> Refusal | None:

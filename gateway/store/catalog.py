@@ -130,6 +130,12 @@ def latest_orders(
     return [_order(row) for row in rows]
 
 
+def find_order(tx: ReadTransaction, target: Target, order_number: str) -> CatalogOrder | None:
+    """Return how a target shows an order; None if it has not been seen there."""
+    row = tx.one("catalog_order_get", site=target.site, account=target.account, order_number=order_number)
+    return None if row is None else _order(row)
+
+
 def number_of_orders(tx: ReadTransaction, wanted: CatalogFilter) -> int:
     """Return how many of the wanted orders were ever seen."""
     row = tx.one("catalog_count", site=wanted.site, account=wanted.account)

@@ -136,6 +136,8 @@ def _lease(row: Row) -> LeaseRecord:
         permit_expires_us=row["permit_expires_us"],
         verification=_verification(row),
         permit_terms=terms_of(row["permit_terms_json"]),
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
     )
 
 

@@ -82,12 +82,22 @@ class Admission:
         self._count(identity)
         return identity
 
+    def owner(self, made_with: Callable[[bytes], bool]) -> Identity | None:
+        """Return whose token a session was made with, None if nobody's. Raises RefusedError TOO_MANY."""
+        identity = self._authenticator.owner(made_with)
+        if identity is not None:
+            self._count(identity)
+        return identity
+
     def admit(self, path: str, authorization: str | None, traceparent: str | None) -> Call:
         """Let a caller of the contract's method `path` in. Unknown methods let nobody in.
 
         Raises RefusedError UNAUTHENTICATED, PERMISSION_DENIED or TOO_MANY.
         """
-        identity = self.identify(authorization)
+        return self.call(self.identify(authorization), path, traceparent)
+
+    def call(self, identity: Identity, path: str, traceparent: str | None = None) -> Call:
+        """Let somebody who is known call the contract's method `path`. Raises RefusedError PERMISSION_DENIED."""
         roles = ACCESS.get(path, frozenset())
         method = path.rpartition("/")[2]
         require(identity, roles, method)

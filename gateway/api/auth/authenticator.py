@@ -1,7 +1,7 @@
 """Who may call what, the same on every transport (docs/security.md#who-may-do-what)."""
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -67,6 +67,14 @@ class Authenticator:
         if found is None:
             raise _unauthenticated("the token is not valid")
         return found
+
+    def owner(self, made_with: Callable[[bytes], bool]) -> Identity | None:
+        """Return whose token something was made with; None where no token is that, or not any more.
+
+        Every token is tried, as in `identify`.
+        """
+        found = [identity for secret, identity in self._known if made_with(secret)]
+        return found[0] if found else None
 
 
 def sole_authorization(values: Sequence[str]) -> str | None:

@@ -20,6 +20,9 @@ from gateway.api.http.protocol import MAX_HEADER_BYTES, ON_KNOWN
 from gateway.api.rest.envelope import failure, problem
 from gateway.request_id import HEADER, begin_request
 
+CONSOLE: Final = "/console"
+"""Where the web console is."""
+
 BODY_SECONDS: Final = 30.0
 """How long a client may take to send its body."""
 
@@ -54,9 +57,10 @@ _log = logging.getLogger("gateway.access")
 class HttpApp:
     """Dispatches by path. Where no token is configured, a request that a foreign web page made is refused."""
 
-    def __init__(self, rest: ASGIApp, connect: Mapping[str, ASGIApp], admission: Admission) -> None:
-        """`connect`: applications by the first part of their paths."""
+    def __init__(self, rest: ASGIApp, connect: Mapping[str, ASGIApp], console: ASGIApp, admission: Admission) -> None:
+        """`connect`: applications by the first part of their paths. `console`: of `/console` and what is below it."""
         self._rest = rest
+        self._console = console
         self._connect = connect
         self._admission = admission
         self._bodies = Bodies()
@@ -100,7 +104,9 @@ class HttpApp:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         connect = self._connect_app(scope)
-        if connect is None:
+        if scope["path"] == CONSOLE or scope["path"].startswith(f"{CONSOLE}/"):
+            await self._console(scope, _timely(receive), send)
+        elif connect is None:
             await self._rest(scope, receive, send)
         else:
             await connect(scope, _timely(receive), send)

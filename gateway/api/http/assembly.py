@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter
+from starlette.types import ASGIApp
 
 from gateway.api.auth.admission import Admission
 from gateway.api.connect.app import connect_apps
@@ -21,11 +22,17 @@ class BodyLimits:
 
 
 def http_app(
-    services: Services, routers: Sequence[APIRouter], admission: Admission, limits: BodyLimits, site: str
+    services: Services,
+    routers: Sequence[APIRouter],
+    console: ASGIApp,
+    admission: Admission,
+    limits: BodyLimits,
+    site: str,
 ) -> HttpApp:
     """Make the one application: `services` over Connect, `routers` as the REST facade, whose examples name `site`."""
     return HttpApp(
         rest_app(routers, admission, limits.rest, site),
         connect_apps(services, admission, limits.connect),
+        console,
         admission,
     )

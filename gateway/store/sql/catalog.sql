@@ -41,6 +41,9 @@ SET shop_id = CASE WHEN excluded.shop_id = '' THEN catalog_orders.shop_id ELSE e
     order_date = coalesce(excluded.order_date, catalog_orders.order_date), last_seen_at = excluded.last_seen_at,
     seen = excluded.seen;
 
+-- name: catalog_order_get
+SELECT * FROM catalog_orders WHERE site = :site AND account = :account AND order_number = :order_number;
+
 -- name: catalog_order_asked
 UPDATE catalog_orders SET detail_asked_us = :elapsed_us
 WHERE site = :site AND account = :account AND order_number = :order_number;

@@ -24,6 +24,7 @@ APART = {
     "wishes": {"same_intent"},
     "approvals": {"approval_valid"},
     "sweeps": {"sweep_interval"},
+    "sessions": {"console_session"},
 }
 """Times of different parts have nothing to do with each other, unless a rule says so."""
 
