@@ -175,3 +175,6 @@ if __name__ == "__main__":
             sys.exit(main())
         except ProgramError as error:
             sys.exit(f"clients: {error}")
+        except KeyboardInterrupt:
+            say("clients: interrupted; everything that was started was stopped")
+            sys.exit(130)

@@ -60,4 +60,32 @@ LANGUAGES = {
             Run("connect-go", ("bin/connect",)),
         ),
     ),
+    "java": Language(
+        tools=("java", "mvn"),
+        installed_by="a JDK of 17 or newer, and Maven",
+        fetch=(),  # Maven itself tries again
+        build=(("mvn", "--quiet", "--batch-mode", "compile"),),
+        runs=(Run("grpc-java", ("sh", "run.sh", "example.Upstream")),),
+    ),
+    "rust": Language(
+        tools=("cargo",),
+        installed_by="Rust 1.88 or newer brings cargo",
+        fetch=(("cargo", "fetch", "--quiet"),),
+        build=(
+            ("sh", "-c", "! command -v rustfmt > /dev/null || cargo fmt --check"),
+            ("cargo", "build", "--quiet"),
+        ),
+        runs=(Run("tonic", ("target/debug/order-gateway-client",)),),
+    ),
+    "cpp": Language(
+        tools=("g++", "cmake", "ninja", "protoc", "grpc_cpp_plugin"),
+        installed_by="Debian: g++ cmake ninja-build libgrpc++-dev "
+        " libprotobuf-dev protobuf-compiler protobuf-compiler-grpc",
+        fetch=(),
+        build=(
+            ("cmake", "-S", ".", "-B", "build", "-G", "Ninja"),
+            ("cmake", "--build", "build"),
+        ),
+        runs=(Run("grpc++", ("build/upstream",)),),
+    ),
 }

@@ -42,8 +42,9 @@ def where_is(program: str) -> str | None:
     return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *beside)))
 
 
-def _program(name: str) -> Part:
-    return Part(f"there is no {name} on this machine", lambda: where_is(name) is not None, (name,))
+def _program(*names: str) -> Part:
+    words = " or no ".join(names)
+    return Part(f"there is no {words} on this machine", lambda: all(map(where_is, names)), names)
 
 
 def _has_chromium() -> bool:
@@ -87,6 +88,7 @@ def _may_make_a_machine() -> bool:
 
 
 PARTS = {
+    "cargo": _program("cargo"),
     "chromium": Part(
         "Chromium or Playwright is not installed",
         _has_chromium,
@@ -95,11 +97,13 @@ PARTS = {
     "fonts": Part("no Japanese font is installed", _has_japanese_font, ("fc-list",)),
     "git": _program("git"),
     "go": _program("go"),
+    "grpc++": _program("cmake", "ninja", "protoc", "grpc_cpp_plugin"),
     "history": Part("the history of this tree is not here, or is cut short", _has_history),
     "machine": Part("a machine of its own takes root, namespaces, and the programs of a server", _may_make_a_machine),
+    "maven": _program("java", "mvn"),
     "mount": Part("this account may not mount a file system", _may_mount),
     "nginx": _program("nginx"),
-    "node": Part("there is no Node on this machine", lambda: all(map(where_is, ("node", "npm"))), ("node", "npm")),
+    "node": _program("node", "npm"),
     "openssl": _program("openssl"),
     "peers": Part("the queues of requirements/peers.txt are not installed", _has_peers),
     "pgbouncer": _program("pgbouncer"),

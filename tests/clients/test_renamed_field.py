@@ -17,6 +17,9 @@ pytestmark = [pytest.mark.extended, pytest.mark.timeout(900)]
     [
         pytest.param("typescript", marks=pytest.mark.needs("node")),
         pytest.param("go", marks=pytest.mark.needs("go")),
+        pytest.param("java", marks=pytest.mark.needs("maven")),
+        pytest.param("rust", marks=pytest.mark.needs("cargo")),
+        pytest.param("cpp", marks=pytest.mark.needs("grpc++")),
     ],
 )
 def test_no_client_builds_with_it(language: str, tmp_path: Path) -> None:
