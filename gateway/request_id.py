@@ -1,7 +1,7 @@
 """The name of the call being served, so that log lines of one call can be found: the caller's own, or one made here."""
 
+import random
 import re
-import secrets
 from contextvars import ContextVar
 from typing import Final
 
@@ -14,7 +14,7 @@ _current: ContextVar[str] = ContextVar("request_id", default="")
 
 def begin_request(told: str | None) -> str:
     """Name the call that begins, by what the caller sent if that is well formed, and return the name."""
-    name = told if told and _FORM.fullmatch(told) else secrets.token_hex(8)
+    name = told if told and _FORM.fullmatch(told) else f"{random.getrandbits(64):016x}"
     _current.set(name)
     return name
 

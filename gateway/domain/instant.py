@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
@@ -22,7 +23,7 @@ class Instant:
 
     def later(self, delay: timedelta) -> str:
         """Return `utc` plus `delay`, as text."""
-        return utc_text(parse_utc(self.utc) + delay)
+        return _later(self.utc, delay)
 
 
 class Clock(Protocol):
@@ -46,6 +47,12 @@ def parse_utc(text: str) -> datetime:
 def midnight(day: date, zone: ZoneInfo) -> str:
     """Return when a day begins, as UTC text; where clocks are set then, at the first moment that bears its date."""
     return utc_text(datetime.combine(day, time(), zone).astimezone(UTC))
+
+
+@lru_cache(maxsize=16)
+def _later(utc: str, delay: timedelta) -> str:
+    """Kept, since the operations of one commit have one reading of the clock, and mostly ask it the same."""
+    return utc_text(parse_utc(utc) + delay)
 
 
 def microseconds(delay: timedelta) -> int:

@@ -22,14 +22,16 @@ def reasons_for_approval(policy: Policy, wanted: Submission, *, is_wanted_alread
 
     `is_wanted_already`: another task wants the same, and RAKUTEN_SAME_INTENT is hold.
     """
-    limit, cap, buys = policy.approval_over_yen, wanted.max_total_yen, not wanted.stop_before_submit
-    found = {
-        ApprovalReason.REQUESTED: wanted.requires_approval,
-        ApprovalReason.OVER_YEN: buys and limit is not None and (cap is None or cap > limit),
-        ApprovalReason.ALWAYS: buys and wanted.site in policy.approval_always,
-        ApprovalReason.SAME_INTENT: buys and is_wanted_already,
-    }
-    return tuple(reason for reason, holds in found.items() if holds)
+    reasons = [ApprovalReason.REQUESTED] if wanted.requires_approval else []
+    if not wanted.stop_before_submit:
+        limit, cap = policy.approval_over_yen, wanted.max_total_yen
+        if limit is not None and (cap is None or cap > limit):
+            reasons.append(ApprovalReason.OVER_YEN)
+        if wanted.site in policy.approval_always:
+            reasons.append(ApprovalReason.ALWAYS)
+        if is_wanted_already:
+            reasons.append(ApprovalReason.SAME_INTENT)
+    return tuple(reasons)
 
 
 def held_until(tx: ReadTransaction, now: Instant, task: Task) -> str | None:

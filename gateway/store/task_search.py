@@ -90,9 +90,21 @@ def rows_by_update(tx: ReadTransaction, wanted: TaskSearch, after: Position | No
 
 
 def first_row_of(tx: ReadTransaction, at: str) -> int:
-    """Return the row of the first task filed at a time or later; a number above all rows if there is none."""
-    row = tx.one("row_filed_from", at=at)
-    return ABOVE_ALL_ROWS if row is None else int(row["row"])
+    """Return the row of the first task filed at a time or later; a number above all rows if there is none.
+
+    Rows are numbered in the order of their times, so it is found by halving: among ten million in 24 looks.
+    """
+    newest = tx.one("task_filed_last")
+    first, behind = 1, 1 if newest is None else newest["row"] + 1
+    while first < behind:
+        middle = (first + behind) // 2
+        found = tx.one("task_filed_next", row=middle)
+        if found is not None and found["created_at"] < at:
+            first = found["row"] + 1
+        else:
+            behind = middle
+    found = tx.one("task_filed_next", row=first)
+    return ABOVE_ALL_ROWS if found is None else int(found["row"])
 
 
 def rows_by_number(tx: ReadTransaction, site_order_id: str) -> list[int]:

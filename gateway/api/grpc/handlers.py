@@ -97,7 +97,11 @@ class GrpcHandlers:
         await self._running.ended(lambda: self._streams)
 
     def late(self) -> set[str]:
-        """To be called once a second. Return the connections to cut off, as `Outgoing` says."""
+        """To be called once a second. End the requests that do not come; return the connections to cut off, as
+        `Outgoing` says.
+        """
+        self._intake.end_the_late()
+        self._reflected.end_the_late()
         return {*self._outgoing.late(), *self._to_strangers.late()}
 
     def handler(self, method: Method) -> "Handler":

@@ -46,6 +46,10 @@ class Health:
         for watch in self._watches:
             watch.set()
 
+    def end_the_late(self) -> None:
+        """To be called once a second: end the requests that do not come."""
+        self._intake.end_the_late()
+
     async def check(self, context: Context) -> bytes:
         """Answer a check. Raises RefusedError, or aborts with NOT_FOUND for a service that is not here."""
         name = await self._name(context)

@@ -125,6 +125,7 @@ class GrpcServer:
     async def _cut_off_the_late(self) -> None:
         while True:
             await asyncio.sleep(1)
+            self._health.end_the_late()
             if late := self._guard.late():
                 await asyncio.to_thread(cut_off, late, self.port)
 

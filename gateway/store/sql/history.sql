@@ -1,6 +1,9 @@
 -- name: event_append
-INSERT INTO events (occurred_at, subject, kind, actor, worker_id, status_before, status_after, reason, details_json)
-VALUES (:at, :subject, :kind, :actor, :worker_id, :before, :after, :reason, :details_json);
+-- An event of a task is found by its row: those of one time lie together, while ids lie anywhere.
+INSERT INTO events
+    (occurred_at, subject, kind, actor, worker_id, status_before, status_after, reason, details_json, task_row)
+VALUES (:at, :subject, :kind, :actor, :worker_id, :before, :after, :reason, :details_json,
+    (SELECT row FROM tasks WHERE task_id = :subject));
 
 -- name: event_last_of_kind
 -- Among the events that moved no status, as refusals do: only those are in the index. The next one too.
@@ -28,8 +31,13 @@ WHERE sequence < :below AND sequence >= :first AND (:kinds = '' OR replace(:kind
 ORDER BY sequence DESC LIMIT :count;
 
 -- name: events_newest_of_subject
+-- Those of its task, and those that were written down while there was no such task, or by an older program.
 SELECT * FROM events
-WHERE subject = :subject AND sequence < :below AND sequence >= :first
+WHERE task_row = (SELECT row FROM tasks WHERE task_id = :subject) AND sequence < :below AND sequence >= :first
+    AND (:kinds = '' OR replace(:kinds, ',' || kind || ',', '') <> :kinds)
+UNION ALL
+SELECT * FROM events
+WHERE subject = :subject AND task_row IS NULL AND sequence < :below AND sequence >= :first
     AND (:kinds = '' OR replace(:kinds, ',' || kind || ',', '') <> :kinds)
 ORDER BY sequence DESC LIMIT :count;
 

@@ -64,9 +64,11 @@ WHERE updated_at >= :from_at AND (updated_at, row) < (:to_at, :below) ORDER BY u
 SELECT row, updated_at FROM tasks
 WHERE updated_at < :to_at AND (updated_at, row) > (:from_at, :above) ORDER BY updated_at, row LIMIT :count;
 
--- name: row_filed_from
--- Rows are numbered in the order of their times, so the first one of a time bounds them.
-SELECT row FROM tasks WHERE created_at >= :at ORDER BY created_at, row LIMIT 1;
+-- name: task_filed_next
+SELECT row, created_at FROM tasks WHERE row >= :row ORDER BY row LIMIT 1;
+
+-- name: task_filed_last
+SELECT coalesce(max(row), 0) AS row FROM tasks;
 
 -- name: rows_by_number
 SELECT tasks.row FROM order_numbers JOIN tasks ON tasks.task_id = order_numbers.task_id

@@ -4,9 +4,10 @@ import pytest
 
 from gateway.domain.paging import MAX_PAGE_BYTES
 from gateway.domain.states import OrderState
+from gateway.store import history
 from tests.gateway.operations.person import Person
 from tests.gateway.support import databases
-from tests.gateway.support.book import Book
+from tests.gateway.support.book import UPSTREAM, Book
 from tests.gateway.support.manual_time import TICK
 
 
@@ -74,3 +75,20 @@ def test_the_database_keeps_what_was_written(book: Book, sql: str) -> None:
     book.submit()
     with pytest.raises(databases.violations(), match="append-only"):
         book.connection.execute(sql)
+
+
+def test_a_subject_s_history_holds_what_came_before_its_task_was_there(book: Book, person: Person) -> None:
+    for kind in ("heard_of", "heard_again"):
+        book.run(history.append, "po-1", kind, UPSTREAM)
+    book.submit()
+    person.cancel()
+    kinds = ["cancel", "submit", "heard_again", "heard_of"]
+    assert [event.kind for event in person.events("po-1").items] == kinds
+    paged, below = [], None
+    while True:
+        page = person.events("po-1", below=below, count=1)
+        paged += [event.kind for event in page.items]
+        below = page.next_after
+        if below is None:
+            break
+    assert paged == kinds

@@ -19,6 +19,8 @@ from gateway.orders import search
 from gateway.orders.expire import expire_due
 from gateway.orders.search import search_tasks
 from gateway.orders.submit import submit
+from gateway.store import task_search
+from gateway.store.port import ABOVE_ALL_ROWS
 from tests.gateway.support.book import UPSTREAM, Book
 from tests.gateway.support.manual_time import ManualTime
 
@@ -200,3 +202,15 @@ def test_a_task_filed_meanwhile_is_neither_repeated_nor_makes_another_one_skippe
         )
         seen = [detail.task.task_id for detail in (*first.items, *rest.items)]
         assert seen == [f"po-{number}" for number in reversed(range(6))]
+
+
+def test_the_first_one_of_a_time_is_found_whatever_numbers_are_left_out(book: Book) -> None:
+    """A database may leave out row numbers; halving must come to the same as looking at all."""
+    for number in range(20):
+        book.submit(f"po-{number}")
+        book.time.advance(10)
+    book.connection.execute("UPDATE tasks SET row = row * row + 1000")
+    rows = [(row["row"], row["created_at"]) for row in book.rows("SELECT row, created_at FROM tasks ORDER BY row")]
+    times = ["", "9", *(at for _, at in rows), *(f"{at[:-1]}5Z" for _, at in rows)]
+    found = {at: book.run(lambda tx, _, at=at: task_search.first_row_of(tx, at)) for at in times}
+    assert found == {at: next((row for row, filed in rows if filed >= at), ABOVE_ALL_ROWS) for at in times}

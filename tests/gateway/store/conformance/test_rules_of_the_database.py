@@ -49,6 +49,33 @@ def test_a_task_may_be_in_the_slots_of_its_own_target(book: StoreBook, slot: str
     update(book, **(ACTIVE | {"slot": slot}))
 
 
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("status", ("queued", "succeeded", "failed", "needs_human", "stale")),
+        ("latest_state", (None, *OrderState)),
+    ],
+)
+def test_a_value_that_its_column_does_not_know_is_impossible(
+    book: StoreBook, column: str, values: tuple[str | None, ...]
+) -> None:
+    book.submit()
+    for value in values:
+        update(book, **{column: value})
+    for value in ("", "Queued", "queued "):
+        with pytest.raises(book.engine.violation, match=r"(?i)check"):
+            update(book, **{column: value})
+
+
+def test_an_end_that_is_no_end_is_impossible(book: StoreBook) -> None:
+    book.submit()
+    for status in ("succeeded", "failed", "needs_human"):
+        update(book, end_state="paid", end_status=status)
+    for status in ("queued", "stale", ""):
+        with pytest.raises(book.engine.violation, match=r"(?i)check"):
+            update(book, end_state="paid", end_status=status)
+
+
 @pytest.mark.parametrize("account", ["-a", ".a", "a b", "a:b", "a/b", "a,b", "a" * 65, "ä"])
 @pytest.mark.parametrize("table", ["tasks", "account_queries"])
 def test_a_malformed_account_is_impossible(book: StoreBook, table: str, account: str) -> None:

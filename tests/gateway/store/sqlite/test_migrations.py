@@ -18,7 +18,7 @@ from gateway.domain.states import OrderState
 from gateway.operations.decisions import list_decisions
 from gateway.orders.others import other_orders
 from gateway.orders.search import search_tasks
-from gateway.store import alerts, backups, late_reports, leases, targets, tasks, workers
+from gateway.store import alerts, backups, history, late_reports, leases, targets, tasks, workers
 from gateway.store.sqlite.schema import migrate, migrations
 from tests.gateway.orders.test_budgets import permitted, stands, with_budget
 from tests.gateway.support.book import Book
@@ -245,3 +245,21 @@ def test_accounts_of_before_they_were_counted_are_nobody_s_and_go_on(tmp_path: P
         assert book.submit("po-4", account="a").created
         assert book.submit("po-5", account="c").created
         assert book.run(lambda tx, _: targets.introduced(tx, "upstream")) == (1, 3)
+
+
+def test_the_history_of_before_it_knew_rows_is_a_task_s_still(tmp_path: Path) -> None:
+    def a_life(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "INSERT INTO tasks (task_id, site, intent_json, status, created_at, updated_at)"
+            " VALUES ('po-1', 'rakuten', '{}', 'queued', ?, ?)",
+            (AT, AT),
+        )
+        event(connection, "submit")
+        event(connection, "lease")
+
+    of_version(tmp_path / "gateway.db", 27, a_life)
+    with Book(tmp_path / "gateway.db", ManualTime()) as book:
+        book.cancel()
+        newest = book.run(lambda tx, _: history.newest(tx, "po-1", (), first=0, below=100, count=10))
+        assert [each.kind for each in newest] == ["cancel", "lease", "submit"]
+        assert book.rows("SELECT sequence FROM events WHERE task_row IS NOT NULL") == [{"sequence": 3}]

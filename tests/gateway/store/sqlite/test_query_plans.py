@@ -76,7 +76,7 @@ BY_INDEX = {
     "rows_newest_by_update": "SEARCH tasks USING COVERING INDEX tasks_by_update (updated_at>? AND updated_at<?)",
     "rows_oldest_by_update": "SEARCH tasks USING COVERING INDEX tasks_by_update (updated_at>? AND updated_at<?)",
     "rows_by_prefix": "SEARCH tasks USING COVERING INDEX sqlite_autoindex_tasks_1 (task_id>? AND task_id<?)",
-    "row_filed_from": "SEARCH tasks USING COVERING INDEX tasks_by_creation (created_at>?)",
+    "task_filed_next": "SEARCH tasks USING INTEGER PRIMARY KEY (rowid>?)",
     "catalog_latest_by_account": "SEARCH catalog_orders USING INDEX catalog_orders_by_account (account=? AND seen<?)",
     "catalog_targets_due": "SEARCH catalog_targets USING COVERING INDEX catalog_targets_by_round"
     " (site=? AND filed_us<?)",
@@ -96,3 +96,25 @@ def test_what_a_lease_asks_is_found_by_its_index_with_statistics_and_without(
         parameters = dict.fromkeys(re.findall(r":(\w+)", sql))
         plans[name] = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
     assert {name: plan for name, plan in plans.items() if plan != [BY_INDEX[name]]} == {}
+
+
+def test_the_history_of_a_subject_is_found_by_its_task_and_by_its_name(database: sqlite3.Connection) -> None:
+    sql = statements()["events_newest_of_subject"]
+    parameters = dict.fromkeys(re.findall(r":(\w+)", sql))
+    plan = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    found = [step for step in plan if " events " in step]
+    assert found == [
+        "SEARCH events USING INDEX events_of_task (task_row=? AND sequence>? AND sequence<?)",
+        "SEARCH events USING INDEX events_by_subject (subject=? AND sequence>? AND sequence<?)",
+    ]
+    assert "MERGE (UNION ALL)" in plan, "both are in order: nothing has to be sorted"
+
+
+LISTS_IN_RARE_TABLES = {"catalog_orders", "catalog_discrepancies", "budgets"}
+
+
+def test_no_check_of_what_each_order_writes_has_a_list(database: sqlite3.Connection) -> None:
+    """For one of more than two values SQLite fills a table whenever a row is checked: migration 28."""
+    schema = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
+    with_lists = {name for name, sql in schema.items() if re.search(r"\bIN\s*\([^(),]*,[^(),]*,", sql)}
+    assert with_lists == LISTS_IN_RARE_TABLES
