@@ -12,6 +12,7 @@ from common.settings import PREFIX
 
 OF_THE_GATEWAY: Final = frozenset(
     {
+        "alert_webhook_secret",
         "alert_webhook_url",
         "api_token",
         "approval_always",
@@ -50,6 +51,10 @@ OF_THE_GATEWAY: Final = frozenset(
         "max_connections",
         "max_intent_bytes",
         "max_waiters",
+        "notify_digest_seconds",
+        "notify_escalate_seconds",
+        "notify_escalation_urls",
+        "notify_urls",
         "operator_tls_cert",
         "operator_tls_key",
         "operator_token",
@@ -57,6 +62,7 @@ OF_THE_GATEWAY: Final = frozenset(
         "permit_max_yen",
         "permit_settle_seconds",
         "permit_ttl_seconds",
+        "public_url",
         "query_lease_ttl_seconds",
         "query_max_attempts",
         "query_result_max_bytes",

@@ -36,12 +36,11 @@ from gateway.domain.operations import BackupFacts
 from gateway.domain.refusals import Refusal
 from gateway.health import HealthCheck
 from gateway.orders.start import Started, resume_after_start
+from gateway.people import People, tell_people
 from gateway.settings import Settings
 from gateway.store.gateways import Fellows, Gateways, OnlyGateway
 from gateway.store.port import Store, Transaction
 from gateway.store.sqlite.online_backups import OnlineBackups
-from gateway.sweeps.alert_webhook import AlertWebhookSweep
-from gateway.sweeps.alerts import AlertSweep
 from gateway.sweeps.callback_delivery import CallbackSweep
 from gateway.sweeps.callback_sender import CallbackSender
 from gateway.sweeps.catalog_rounds import CatalogSweep
@@ -174,7 +173,8 @@ def build_gateway(  # noqa: PLR0913 - the parts that it is put together from
     dispatcher = OrderDispatcher(store, notifier, OrderLeaseSource(policy, ids.token), heartbeat_seconds, streams)
     query_dispatcher = QueryDispatcher(store, notifier, QueryLeaseSource(query_policy), heartbeat_seconds)
     admission = _admission(settings, current_trace)
-    health = _health_check(store, clock, settings, gateways, lambda: admission.waiters)
+    people = tell_people(settings)
+    health = _health_check(store, clock, settings, gateways, lambda: admission.waiters, people)
     callbacks = CallbackSweep(store, _callback_sender(settings), on_try=on_callback_try)
     return Gateway(
         settings=settings,
@@ -195,14 +195,14 @@ def build_gateway(  # noqa: PLR0913 - the parts that it is put together from
             account_queries=AccountQueryService(store, notifier, query_policy, ids.query),
             query_leases=QueryLeaseService(store, query_dispatcher, query_policy, on_result),
             catalog=CatalogService(store, catalog_policy, rounds),
-            operations=OperationsService(store, policy, backups.create, health),
+            operations=OperationsService(store, policy, backups.create, health, people.test(store)),
         ),
         callbacks=callbacks,
         sweeps=(
             *_once_for_all(
                 sharing,
                 ExpireSweep(store, settings.sweep_interval_seconds, clock.save),
-                *_operation_sweeps(store, settings),
+                *_operation_sweeps(store, settings, people),
                 callbacks,
                 QuerySweep(store, query_policy, settings.sweep_interval_seconds),
                 CatalogSweep(store, rounds, settings.sweep_interval_seconds),
@@ -223,18 +223,15 @@ def _once_for_all(sharing: Sharing | None, *sweeps: Sweep) -> Iterator[Sweep]:
         yield sweep if sharing is None else LedSweep(sweep, sharing.leads)
 
 
-def _operation_sweeps(store: Store, settings: Settings) -> Iterator[Sweep]:
-    interval, url = settings.sweep_interval_seconds, settings.alert_webhook_url
-    yield AlertSweep(store, settings.policy(), interval, has_webhook=url is not None)
-    if url is not None:
-        yield AlertWebhookSweep(store, url.get_secret_value(), interval)
+def _operation_sweeps(store: Store, settings: Settings, people: People) -> Iterator[Sweep]:
+    yield from people.sweeps(store, settings.policy(), settings.sweep_interval_seconds)
     yield UnusedTargetsSweep(store)
     if settings.retention_days:
         yield RetentionSweep(store, timedelta(days=settings.retention_days))
 
 
 def _health_check(
-    store: Store, clock: KeptClock, settings: Settings, gateways: Gateways, waiting: Callable[[], int]
+    store: Store, clock: KeptClock, settings: Settings, gateways: Gateways, waiting: Callable[[], int], people: People
 ) -> HealthCheck:
     seconds = settings.backup_alert_seconds
     return HealthCheck(
@@ -243,7 +240,8 @@ def _health_check(
         clock.save,
         gateways,
         waiting,
-        has_webhook=settings.alert_webhook_url is not None,
+        has_webhook=people.webhook is not None,
+        channels=people.policy.all_channels,
         # A server's database is backed up by its own means.
         backup_alert=timedelta(seconds=seconds) if seconds and settings.gateway_db_url is None else None,
     )

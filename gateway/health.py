@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -58,10 +58,11 @@ class HealthCheck:
         waiting: Callable[[], int],
         *,
         has_webhook: bool = False,
+        channels: Sequence[str] = (),
         backup_alert: timedelta | None = None,
     ) -> None:
-        """`touch`: see Readiness. `waiting`: how many streams and long polls are open. `has_webhook`, `backup_alert`:
-        see health_with_problems.
+        """`touch`: see Readiness. `waiting`: how many streams and long polls are open. `has_webhook`, `channels`,
+        `backup_alert`: see health_with_problems.
         """
         self._store = store
         self._policy = policy
@@ -69,6 +70,7 @@ class HealthCheck:
         self._waiting = waiting
         self.readiness = Readiness(store, touch)
         self._has_webhook = has_webhook
+        self._channels = channels
         self._backup_alert = backup_alert
 
     async def look(self) -> Health:
@@ -81,7 +83,12 @@ class HealthCheck:
 
     def _find(self, tx: ReadTransaction, now: Instant, own: tuple[Problem, ...], waiting: int) -> Health:
         found = health_with_problems(
-            tx, now, self._policy, has_webhook=self._has_webhook, backup_alert=self._backup_alert
+            tx,
+            now,
+            self._policy,
+            has_webhook=self._has_webhook,
+            channels=self._channels,
+            backup_alert=self._backup_alert,
         )
         fellows = self._gateways.seen(tx, now, waiting, own)
         return found.with_fellows(fellows).with_problems([*own, *problems_of_gateways(fellows), *found.problems])

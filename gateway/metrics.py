@@ -134,6 +134,12 @@ class Metrics:
         self._worker_silence = Gauge(
             "ordergateway_worker_silent_seconds", "Since a worker was last heard of.", ["worker_id"], registry=registry
         )
+        self._channels = Gauge(
+            "ordergateway_notify_channel_failures",
+            "Messages in a row that a channel of alerts has not taken.",
+            ["channel"],
+            registry=registry,
+        )
         self._pauses = Gauge("ordergateway_pauses", "Pauses of dispatch that stand.", registry=registry)
         self._budgets = Gauge(
             "ordergateway_budget_yen",
@@ -219,6 +225,8 @@ class Metrics:
                 problems = {problem.kind for problem in found.problems}
                 self._show(await store.read(self._collect))
                 self._held.set(found.held_for_approval_count)
+                for channel in found.channels:
+                    self._channels.labels(channel.channel).set(channel.failures)
                 if found.fellows is not None:
                     self._gateways.show(found.fellows)
                 for kind in ProblemKind:

@@ -3,7 +3,8 @@
 A message never repeats a value that may be a secret.
 """
 
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
@@ -12,6 +13,8 @@ from common.tokens import RESERVED, split_token
 from gateway.domain.callbacks import is_signing_secret
 from gateway.domain.fields import callback_url, time_zone
 from gateway.domain.refusals import RefusedError
+
+_BEFORE_A_URL: Final = re.compile(r"[,\s]+(?=[A-Za-z0-9.+-]+://)")
 
 
 def _split(value: object) -> object:
@@ -49,6 +52,21 @@ def _web_address(url: SecretStr) -> SecretStr:
     except RefusedError:
         raise ValueError("must be an absolute http or https URL in printable ASCII") from None
     return url
+
+
+def _split_urls(value: object) -> object:
+    """Split at what stands before a scheme, since a URL may hold commas."""
+    return tuple(part for part in _BEFORE_A_URL.split(value.strip(", \t")) if part) if isinstance(value, str) else value
+
+
+def _public_url(url: str) -> str:
+    try:
+        checked = callback_url("", url)
+    except RefusedError:
+        checked = None
+    if checked is None or any(mark in checked for mark in "?#@"):
+        raise ValueError("must be an absolute http or https URL without query and user")
+    return checked.rstrip("/")
 
 
 def _database_url(url: SecretStr) -> SecretStr:
@@ -89,6 +107,8 @@ ApprovalSites = Annotated[
     tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_approval_sites), Field(min_length=1)
 ]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
+PublicUrl = Annotated[str, AfterValidator(_public_url)]
+ChannelUrls = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split_urls)]
 WebhookUrl = Annotated[SecretStr, AfterValidator(_web_address)]
 SigningSecrets = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split), AfterValidator(_signing_secrets)]
 HostNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_host_names)]

@@ -7,6 +7,7 @@ One class, and so longer than other modules: a setting has its default, its limi
 
 import platform
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -22,12 +23,15 @@ from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.catalog import CatalogPolicy
 from gateway.domain.fields import MAX_YEN
 from gateway.domain.models import LeaseScope, Policy, RestLeases, SameIntent, Standby
+from gateway.domain.notifications import NotifyPolicy
 from gateway.domain.times import derived, findings
 from gateway.setting_forms import (
     ApprovalSites,
+    ChannelUrls,
     DatabaseUrl,
     HostNames,
     Names,
+    PublicUrl,
     Seconds,
     SigningSecrets,
     TimeZone,
@@ -205,6 +209,29 @@ class Settings(BaseSettings):
         None,
         description="Where every alert raised or cleared is posted as JSON. It may hold a key, so it is masked.",
     )
+    alert_webhook_secret: SigningSecrets = Field(
+        (),
+        description="Secrets that sign what is posted to RAKUTEN_ALERT_WEBHOOK_URL, in the form of "
+        "RAKUTEN_CALLBACK_SECRET. Without one it is not signed.",
+    )
+    notify_urls: ChannelUrls = Field(
+        (),
+        description="Where people are told of alerts, as apprise writes it (slack://..., mailtos://..., line://...), "
+        "separated by spaces or commas. Needs the extra `notify`. They hold keys, so they are masked.",
+    )
+    notify_escalation_urls: ChannelUrls = Field(
+        (),
+        description="Who is told, in the same form, if nobody has decided within RAKUTEN_NOTIFY_ESCALATE_SECONDS.",
+    )
+    notify_escalate_seconds: Seconds = Field(900, description="How long a decision may wait before others are told.")
+    notify_digest_seconds: Annotated[float, Field(ge=0, le=604_800, allow_inf_nan=False)] = Field(
+        3_600, description="For how long what is not urgent is gathered into one message; 0: each goes by itself."
+    )
+    public_url: PublicUrl | None = Field(
+        None,
+        description="Where people's browsers find this gateway (https://gateway.example): messages link to its "
+        "console.",
+    )
     callback_secret: SigningSecrets = Field(
         (),
         description="Secrets that sign callbacks (Standard Webhooks: whsec_ and 24 to 64 bytes in Base64), "
@@ -309,6 +336,16 @@ class Settings(BaseSettings):
             return frozenset(self.sites)
         return frozenset() if self.approval_always == ("off",) else frozenset(self.approval_always)
 
+    def notify_policy(self, channels: Sequence[str], escalation: Sequence[str]) -> NotifyPolicy:
+        """Return who is told of alerts through these channels, and when."""
+        return NotifyPolicy(
+            channels=tuple(channels),
+            escalation=tuple(escalation),
+            escalate_after=timedelta(seconds=self.notify_escalate_seconds),
+            digest_every=timedelta(seconds=self.notify_digest_seconds),
+            public_url=self.public_url or "",
+        )
+
     def query_policy(self) -> QueryPolicy:
         """Return what the rules of account queries need of the settings."""
         return QueryPolicy(
@@ -354,6 +391,12 @@ class Settings(BaseSettings):
         told = list(findings(self._times(), refused=False))
         if not self.callback_secret:
             told.append(f"callbacks are not signed: set {PREFIX}CALLBACK_SECRET so that receivers can tell who calls")
+        if self.alert_webhook_url is not None and not self.alert_webhook_secret:
+            told.append(
+                f"alerts are not signed: set {PREFIX}ALERT_WEBHOOK_SECRET so that the webhook can tell who calls"
+            )
+        if (self.notify_urls or self.notify_escalation_urls) and self.public_url is None:
+            told.append(f"messages about alerts link nowhere: set {PREFIX}PUBLIC_URL")
         if self.rest_leases is RestLeases.ALL:
             told.append(
                 f"{PREFIX}REST_LEASES is all: for orders leased over REST no cap, not_after, dry run or approval "

@@ -10,7 +10,7 @@ compile() {
         --quiet --no-header "$@"
 }
 compile pyproject.toml --output-file requirements/runtime.txt "$@"
-for extra in browser otel postgres; do
+for extra in browser notify otel postgres; do
     compile pyproject.toml --extra "$extra" --constraint requirements/runtime.txt --output-file "requirements/$extra.txt" "$@"
 done
 compile pyproject.toml --all-extras --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt "$@"

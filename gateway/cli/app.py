@@ -20,6 +20,7 @@ from gateway.cli.commands import (
     export,
     health,
     migrate,
+    notify,
     pause,
     queries,
     serve,
@@ -44,7 +45,7 @@ add_version(app, "order-gateway")
 
 for part in (
     serve, health, events, alerts, tasks, export, decide, decisions, approvals, pause, budgets, statement, workers,
-    queries, catalog, callbacks, backup, migrate, copy, database, config,
+    queries, catalog, callbacks, notify, backup, migrate, copy, database, config,
 ):  # fmt: skip
     part.add_to(app)
 

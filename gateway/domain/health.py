@@ -10,6 +10,7 @@ from enum import StrEnum
 from common.target import ONLY_ACCOUNT
 from gateway.domain.budgets import BudgetState
 from gateway.domain.models import TaskDetail
+from gateway.domain.notifications import ChannelState
 
 
 class ProblemKind(StrEnum):
@@ -26,6 +27,7 @@ class ProblemKind(StrEnum):
     GATEWAY_GONE = "gateway_gone"
     NO_LEADER = "no_leader"
     NOTIFICATIONS_LOST = "notifications_lost"
+    NOTIFY_CHANNEL_FAILING = "notify_channel_failing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ class Health:
     """How the gateway and its workers are (docs/specification.md#health).
 
     `active_tasks`: those of the `active_count` tasks in execution that were filed first. `budgets`: those with the
-    least part left first, not all.
+    least part left first, not all. `channels`: through which people are told of alerts, as
+    far as they were tried.
     """
 
     queued_count: int
@@ -125,6 +128,7 @@ class Health:
     problems: tuple[Problem, ...] = ()
     fellows: GatewaysSeen | None = None
     budgets: tuple[BudgetState, ...] = ()
+    channels: tuple[ChannelState, ...] = ()
 
     @property
     def degraded(self) -> bool:

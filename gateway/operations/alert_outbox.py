@@ -37,6 +37,11 @@ def next_due(tx: ReadTransaction, now: Instant) -> Notice | None:
     return None if notice is None or notice.due_us > now.elapsed_us else notice
 
 
+def read_time(_tx: ReadTransaction, now: Instant) -> str:
+    """Return what time it is, as UTC text."""
+    return now.utc
+
+
 def delivered(tx: Transaction, _now: Instant, delivery_id: int) -> bool:
     """Note that the webhook has taken a notice; False if it was gone already."""
     return alert_deliveries.remove(tx, delivery_id)

@@ -1,6 +1,7 @@
 """What the database tells of parts that fail without anybody waiting for them, and of what waits for a person."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -9,6 +10,7 @@ from gateway.domain.instant import Instant, parse_utc
 from gateway.domain.models import Actor, Policy, TaskFilter
 from gateway.domain.operations import BackupFacts
 from gateway.domain.states import TaskStatus
+from gateway.operations.notifications import channel_states, problems_of_channels
 from gateway.orders.history import record_general
 from gateway.orders.read import health
 from gateway.store import alert_deliveries, backups, counts, history, task_lists
@@ -25,17 +27,24 @@ BACKUP: Final = "backup"
 
 
 def health_with_problems(
-    tx: ReadTransaction, now: Instant, policy: Policy, *, has_webhook: bool, backup_alert: timedelta | None
+    tx: ReadTransaction,
+    now: Instant,
+    policy: Policy,
+    *,
+    has_webhook: bool,
+    backup_alert: timedelta | None,
+    channels: Sequence[str] = (),
 ) -> Health:
     """Return what a person looks at first, with everything wrong that the database knows of.
 
-    `has_webhook`: whether alerts are posted anywhere; `backup_alert`: how old the newest backup may be, None: any age.
+    `has_webhook`: whether alerts are posted anywhere; `channels`: through which people are told of
+    them; `backup_alert`: how old the newest backup may be, None: any age.
     """
-    found = health(tx, now, policy)
-    problems = [*_problems(tx, found), *_not_taken(tx, has_webhook=has_webhook)]
+    found, states = health(tx, now, policy), channel_states(tx, channels)
+    problems = [*_problems(tx, found), *_not_taken(tx, has_webhook=has_webhook), *problems_of_channels(states)]
     if backup_alert is not None:
         problems += _without_backup(tx, now, backup_alert)
-    return found.with_problems(problems)
+    return replace(found, problems=tuple(problems), channels=states)
 
 
 def record_backup(tx: Transaction, now: Instant, facts: BackupFacts, actor: Actor) -> None:

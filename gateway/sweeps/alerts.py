@@ -1,14 +1,16 @@
 """Watches for conditions that a person should know of, and tells the log of every alert raised or cleared."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gateway.domain.instant import Instant
 from gateway.domain.models import AlertKind, Policy
+from gateway.domain.notifications import NotifyPolicy
 from gateway.operations.alert_outbox import settle_logged, unlogged
 from gateway.operations.alerts import WorkerWatch, watch_queue
 from gateway.operations.budgets import watch_budgets
+from gateway.operations.notifications import file_notifications
 from gateway.store.alert_deliveries import Notice
 from gateway.store.port import Store, Transaction
 
@@ -22,9 +24,12 @@ class AlertSweep:
 
     name = "alerts"
 
-    def __init__(self, store: Store, policy: Policy, interval: float, *, has_webhook: bool) -> None:
+    def __init__(
+        self, store: Store, policy: Policy, interval: float, notify: NotifyPolicy, *, has_webhook: bool
+    ) -> None:
         self._store = store
         self._policy = policy
+        self._notify = notify
         self._workers = WorkerWatch()
         self._has_webhook = has_webhook
         self.interval = interval
@@ -40,9 +45,13 @@ class AlertSweep:
                     level, "alert=%s %s subject=%s: %s", notice.kind, notice.edge, notice.subject, notice.message,
                     extra=_field(notice),
                 )  # fmt: skip
-            await self._store.write(settle_logged, fresh, keep=self._has_webhook)
+            await self._store.write(self._settle, fresh)
             told += fresh
         return {edge: sum(notice.edge == edge for notice in told) for edge in ("raised", "cleared")}
+
+    def _settle(self, tx: Transaction, now: Instant, told: Sequence[Notice]) -> int:
+        file_notifications(tx, now, self._notify, told)
+        return settle_logged(tx, now, told, keep=self._has_webhook)
 
     def _watch(self, tx: Transaction, now: Instant) -> int:
         changes = watch_queue(tx, now, self._policy) + watch_budgets(tx, now, self._policy)

@@ -66,6 +66,7 @@ _SERVICES: Final[Mapping[str, Mapping[str, frozenset[Role]]]] = {
         "ListCallbacks": _READER,
         "ReplayCallback": _OPERATOR,
         "SendTestCallback": _OPERATOR,
+        "SendTestNotification": _OPERATOR,
         "SetBudget": _OPERATOR,
         "ListBudgets": _READER,
         "GetBudget": _READER,

@@ -101,6 +101,12 @@ def health_message(health: Health) -> operations_pb2.GetHealthResponse:
         problems=[_problem(problem) for problem in health.problems],
         gateways=[_gateway(gateway) for gateway in health.fellows.gateways] if health.fellows else [],
         budgets=[budget_message(state) for state in health.budgets],
+        notification_channels=[
+            operations_pb2.NotificationChannel(
+                channel=state.channel, failures=state.failures, told=state.told, tried_at=timestamp(state.tried_at)
+            )
+            for state in health.channels
+        ],
     )
 
 

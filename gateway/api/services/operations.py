@@ -15,6 +15,7 @@ from gateway.api.services.approvals import ApprovalOperations
 from gateway.api.services.budgets import BudgetOperations
 from gateway.api.services.bulk_decisions import BulkDecisions
 from gateway.api.services.callbacks import CallbackOperations
+from gateway.api.services.notifications import NotificationTests, SendTest
 from gateway.api.services.statements import Statements
 from gateway.domain import fields
 from gateway.domain.contract_version import CONTRACT_VERSION
@@ -39,14 +40,17 @@ BackUp = Callable[[], Awaitable[BackupFacts | Refusal]]
 """Makes a verified online backup."""
 
 
-class OperationsService(CallbackOperations, ApprovalOperations, BulkDecisions, BudgetOperations, Statements):
+class OperationsService(
+    CallbackOperations, ApprovalOperations, BulkDecisions, BudgetOperations, Statements, NotificationTests
+):
     """The methods of the service, free of any transport; those of a subject of their own are inherited."""
 
-    def __init__(self, store: Store, policy: Policy, back_up: BackUp, check: HealthCheck) -> None:
+    def __init__(self, store: Store, policy: Policy, back_up: BackUp, check: HealthCheck, send_test: SendTest) -> None:
         CallbackOperations.__init__(self, store)
         BulkDecisions.__init__(self, store, policy)
         BudgetOperations.__init__(self, store, policy)
         Statements.__init__(self, store, policy)
+        NotificationTests.__init__(self, send_test)
         self._back_up = back_up
         self._check = check
         self._backups: set[asyncio.Task[BackupFacts | Refusal]] = set()

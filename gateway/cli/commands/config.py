@@ -31,11 +31,13 @@ def config(as_json_: JsonOption = False) -> None:
     Nonsense is refused as `serve` refuses it; what works but is probably not meant goes to standard error.
     """
     # The servers take long to load, and no other command needs them.
+    from gateway.people import tell_people  # noqa: PLC0415
     from gateway.servers import certificates_of  # noqa: PLC0415
 
     try:
         settings = load_settings()
         certificates_of(settings)
+        tell_people(settings)
         commands = load_command_settings()
         shown = dict(_settings(commands)) | dict(_settings(settings))
     except SettingsError as error:

@@ -60,6 +60,7 @@ OperationsService/ClearAlert O
 OperationsService/ListCallbacks O V
 OperationsService/ReplayCallback O
 OperationsService/SendTestCallback O
+OperationsService/SendTestNotification O
 OperationsService/SetBudget O
 OperationsService/ListBudgets O V
 OperationsService/GetBudget O V

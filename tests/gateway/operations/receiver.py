@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,6 +15,8 @@ class Receiver:
         self.answer: int | None = 204
         self.location = ""
         self.bodies: list[dict[str, Any]] = []
+        self.contents: list[bytes] = []
+        self.headers: list[Mapping[str, str]] = []
         self.ids: list[str] = []
         self.url = ""
         self.got_one = threading.Event()
@@ -27,7 +29,10 @@ def receiving() -> Iterator[Receiver]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            receiver.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            content = self.rfile.read(int(self.headers["content-length"]))
+            receiver.contents.append(content)
+            receiver.bodies.append(json.loads(content))
+            receiver.headers.append(dict(self.headers))
             receiver.ids.append(self.headers["webhook-id"])
             receiver.got_one.set()
             if receiver.answer is None:

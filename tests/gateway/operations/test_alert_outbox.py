@@ -4,15 +4,17 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from standardwebhooks.webhooks import Webhook
 
 from gateway.domain.models import AlertKind
+from gateway.domain.notifications import NotifyPolicy
 from gateway.domain.states import TaskStatus
 from gateway.store import alerts
-from gateway.sweeps.alert_webhook import AlertWebhookSweep
+from gateway.sweeps.alert_webhook import AlertWebhook, AlertWebhookSweep
 from gateway.sweeps.alerts import AlertSweep
 from tests.gateway.callbacks.receiver import Receiver as CallbackReceiver
 from tests.gateway.callbacks.receiver import receiving as receiving_callbacks
@@ -30,11 +32,11 @@ def receiver() -> Iterator[Receiver]:
 
 
 def log_sweep(book: Book, *, has_webhook: bool = False) -> AlertSweep:
-    return AlertSweep(BookStore(book), book.policy, 5, has_webhook=has_webhook)
+    return AlertSweep(BookStore(book), book.policy, 5, NotifyPolicy(), has_webhook=has_webhook)
 
 
 def webhook(book: Book, receiver: Receiver) -> AlertWebhookSweep:
-    return AlertWebhookSweep(BookStore(book), receiver.url, 5)
+    return AlertWebhookSweep(BookStore(book), AlertWebhook(receiver.url), 5)
 
 
 def outbox(book: Book) -> int:
@@ -124,7 +126,7 @@ async def test_delays_grow_to_an_hour_and_after_three_days_it_is_given_up(
 
 async def test_a_receiver_that_is_not_there(book: Book, receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
     bring(book, TaskStatus.STALE)
-    sweep = AlertWebhookSweep(BookStore(book), "http://127.0.0.1:9/alerts?key=secret", 5)
+    sweep = AlertWebhookSweep(BookStore(book), AlertWebhook("http://127.0.0.1:9/alerts?key=secret"), 5)
     assert await sweep.run_once() == {"sent": 0}
     assert "ConnectError" in caplog.text
     assert "secret" not in caplog.text
@@ -175,7 +177,7 @@ async def test_an_order_does_not_wait_until_a_worker_s_alert_is_tried_again(book
 async def test_informational_answers_without_an_end_are_given_up(book: Book, caplog: pytest.LogCaptureFixture) -> None:
     book.run(alerts.raise_once, AlertKind.TASK_STALE, "po-1", "words")
     async with asyncio.timeout(60), receiving_callbacks(CallbackReceiver(informs=True)) as informing:
-        sweep = AlertWebhookSweep(BookStore(book), informing.url, 5)
+        sweep = AlertWebhookSweep(BookStore(book), AlertWebhook(informing.url), 5)
         assert await sweep.run_once() == {"sent": 0}
         await informing.cut_off.wait()
     assert "does not take alert 1: RemoteProtocolError" in caplog.text
@@ -188,5 +190,17 @@ async def test_an_answer_that_takes_too_long_in_all_is_given_up(
     monkeypatch.setattr("gateway.sweeps.alert_webhook._TOTAL_SECONDS", 0.2)
     book.run(alerts.raise_once, AlertKind.TASK_STALE, "po-1", "words")
     async with asyncio.timeout(60), receiving_callbacks(CallbackReceiver(hangs=True)) as hanging:
-        assert await AlertWebhookSweep(BookStore(book), hanging.url, 5).run_once() == {"sent": 0}
+        assert await AlertWebhookSweep(BookStore(book), AlertWebhook(hanging.url), 5).run_once() == {"sent": 0}
     assert "does not take alert 1: no answer within 0.2 s" in caplog.text
+
+
+async def test_what_is_posted_is_signed_where_a_secret_is_set(book: Book, receiver: Receiver) -> None:
+    secrets = ["whsec_" + "c2VjcmV0" * 4, "whsec_" + "YW5vdGhl" * 4]
+    book.run(alerts.raise_once, AlertKind.TASK_STALE, "po-1", "words 日本")
+    sweep = AlertWebhookSweep(BookStore(book), AlertWebhook(receiver.url, secrets), 5)
+    assert await sweep.run_once() == {"sent": 1}
+    (content,), (headers,) = receiver.contents, receiver.headers
+    at = datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
+    assert at == book.time.wall.replace(microsecond=0)
+    signed = headers["webhook-signature"].split(" ")
+    assert signed == [Webhook(secret).sign("alert-1", at, content.decode()) for secret in secrets]

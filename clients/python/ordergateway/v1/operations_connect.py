@@ -23,7 +23,7 @@ from ordergateway.v1.budgets_pb2 import DeleteBudgetRequest, DeleteBudgetRespons
 from ordergateway.v1.statements_pb2 import ListStatementRequest, ListStatementResponse
 from pyqwest import Client, SyncClient
 
-from .operations_pb2 import ApproveOrderRequest, ApproveOrderResponse, ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, DecideOrdersRequest, DecideOrdersResponse, DenyOrderRequest, DenyOrderResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListApprovalsRequest, ListApprovalsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionOutcomesRequest, ListDecisionOutcomesResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, WithdrawOrderRequest, WithdrawOrderResponse
+from .operations_pb2 import ApproveOrderRequest, ApproveOrderResponse, ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, DecideOrdersRequest, DecideOrdersResponse, DenyOrderRequest, DenyOrderResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListApprovalsRequest, ListApprovalsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionOutcomesRequest, ListDecisionOutcomesResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, SendTestNotificationRequest, SendTestNotificationResponse, WithdrawOrderRequest, WithdrawOrderResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -231,6 +231,15 @@ class OperationsService(Protocol):
         Files a callback of type `order.test` to a URL.
 
         Refusals: INVALID_ARGUMENT (url).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def send_test_notification(self, request: SendTestNotificationRequest, ctx: RequestContext[SendTestNotificationRequest, SendTestNotificationResponse], /) -> SendTestNotificationResponse:
+        """
+        Sends a test message to every channel through which people are told of alerts, and to the alert webhook, and says what
+        each made of it. Answers within 40 s.
+
+        Refusals: FAILED_PRECONDITION (FEATURE_OFF: no channel is configured).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -537,6 +546,17 @@ class OperationsServiceASGIApplication(ConnectASGIApplication[OperationsService]
                         stream_type=StreamType.UNARY,
                     ),
                     function=svc.send_test_callback,
+                ),
+                "/ordergateway.v1.OperationsService/SendTestNotification": Endpoint.unary(
+                    method=MethodInfo(
+                        name="SendTestNotification",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=SendTestNotificationRequest,
+                        output=SendTestNotificationResponse,
+                        idempotency_level=IdempotencyLevel.UNKNOWN,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.send_test_notification,
                 ),
                 "/ordergateway.v1.OperationsService/SetBudget": Endpoint.unary(
                     method=MethodInfo(
@@ -1228,6 +1248,32 @@ class OperationsServiceClient(ConnectClient):
             headers=headers,
             timeout_ms=timeout_ms,
         )
+    async def send_test_notification(
+        self,
+        request: SendTestNotificationRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> SendTestNotificationResponse:
+        """
+        Sends a test message to every channel through which people are told of alerts, and to the alert webhook, and says what
+        each made of it. Answers within 40 s.
+
+        Refusals: FAILED_PRECONDITION (FEATURE_OFF: no channel is configured).
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="SendTestNotification",
+                service_name="ordergateway.v1.OperationsService",
+                input=SendTestNotificationRequest,
+                output=SendTestNotificationResponse,
+                idempotency_level=IdempotencyLevel.UNKNOWN,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
     async def set_budget(
         self,
         request: SetBudgetRequest,
@@ -1580,6 +1626,15 @@ class OperationsServiceSync(Protocol):
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
+    def send_test_notification(self, request: SendTestNotificationRequest, ctx: RequestContext[SendTestNotificationRequest, SendTestNotificationResponse], /) -> SendTestNotificationResponse:
+        """
+        Sends a test message to every channel through which people are told of alerts, and to the alert webhook, and says what
+        each made of it. Answers within 40 s.
+
+        Refusals: FAILED_PRECONDITION (FEATURE_OFF: no channel is configured).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
     def set_budget(self, request: SetBudgetRequest, ctx: RequestContext[SetBudgetRequest, SetBudgetResponse], /) -> SetBudgetResponse:
         """
         Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
@@ -1881,6 +1936,17 @@ class OperationsServiceWSGIApplication(ConnectWSGIApplication):
                         stream_type=StreamType.UNARY,
                     ),
                     function=service.send_test_callback,
+                ),
+                "/ordergateway.v1.OperationsService/SendTestNotification": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="SendTestNotification",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=SendTestNotificationRequest,
+                        output=SendTestNotificationResponse,
+                        idempotency_level=IdempotencyLevel.UNKNOWN,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.send_test_notification,
                 ),
                 "/ordergateway.v1.OperationsService/SetBudget": EndpointSync.unary(
                     method=MethodInfo(
@@ -2566,6 +2632,32 @@ class OperationsServiceClientSync(ConnectClientSync):
                 service_name="ordergateway.v1.OperationsService",
                 input=SendTestCallbackRequest,
                 output=SendTestCallbackResponse,
+                idempotency_level=IdempotencyLevel.UNKNOWN,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    def send_test_notification(
+        self,
+        request: SendTestNotificationRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> SendTestNotificationResponse:
+        """
+        Sends a test message to every channel through which people are told of alerts, and to the alert webhook, and says what
+        each made of it. Answers within 40 s.
+
+        Refusals: FAILED_PRECONDITION (FEATURE_OFF: no channel is configured).
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="SendTestNotification",
+                service_name="ordergateway.v1.OperationsService",
+                input=SendTestNotificationRequest,
+                output=SendTestNotificationResponse,
                 idempotency_level=IdempotencyLevel.UNKNOWN,
                 stream_type=StreamType.UNARY,
             ),

@@ -162,6 +162,8 @@ class _HealthProblemKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Hea
     """No gateway of the database has led the sweeps for a minute."""
     HEALTH_PROBLEM_KIND_NOTIFICATIONS_LOST: _HealthProblemKind.ValueType  # 11
     """A gateway does not hear what others change, and only polls."""
+    HEALTH_PROBLEM_KIND_NOTIFY_CHANNEL_FAILING: _HealthProblemKind.ValueType  # 12
+    """A channel of RAKUTEN_NOTIFY_URLS has not taken three messages in a row."""
 
 class HealthProblemKind(_HealthProblemKind, metaclass=_HealthProblemKindEnumTypeWrapper):
     """What does not work, or waits for a person."""
@@ -190,6 +192,8 @@ HEALTH_PROBLEM_KIND_NO_LEADER: HealthProblemKind.ValueType  # 10
 """No gateway of the database has led the sweeps for a minute."""
 HEALTH_PROBLEM_KIND_NOTIFICATIONS_LOST: HealthProblemKind.ValueType  # 11
 """A gateway does not hear what others change, and only polls."""
+HEALTH_PROBLEM_KIND_NOTIFY_CHANNEL_FAILING: HealthProblemKind.ValueType  # 12
+"""A channel of RAKUTEN_NOTIFY_URLS has not taken three messages in a row."""
 Global___HealthProblemKind: _TypeAlias = HealthProblemKind  # noqa: Y015
 
 class _CallbackStatus:
@@ -335,6 +339,7 @@ class GetHealthResponse(_message.Message):
     GATEWAYS_FIELD_NUMBER: _builtins.int
     BUDGETS_FIELD_NUMBER: _builtins.int
     HELD_FOR_APPROVAL_COUNT_FIELD_NUMBER: _builtins.int
+    NOTIFICATION_CHANNELS_FIELD_NUMBER: _builtins.int
     status: Global___HealthStatus.ValueType
     """All is well, or not."""
     queued_count: _builtins.int
@@ -381,6 +386,10 @@ class GetHealthResponse(_message.Message):
     def budgets(self) -> _containers.RepeatedCompositeFieldContainer[_budgets_pb2.Budget]:
         """Budgets that stand, the ones with the least part left first; at most 50."""
 
+    @_builtins.property
+    def notification_channels(self) -> _containers.RepeatedCompositeFieldContainer[Global___NotificationChannel]:
+        """The channels through which people are told of alerts (RAKUTEN_NOTIFY_URLS), as far as they were tried."""
+
     def __init__(
         self,
         *,
@@ -397,14 +406,51 @@ class GetHealthResponse(_message.Message):
         gateways: _abc.Iterable[Global___Gateway] | None = ...,
         budgets: _abc.Iterable[_budgets_pb2.Budget] | None = ...,
         held_for_approval_count: _builtins.int = ...,
+        notification_channels: _abc.Iterable[Global___NotificationChannel] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_count", b"active_count", "active_tasks", b"active_tasks", "budgets", b"budgets", "gateways", b"gateways", "held_for_approval_count", b"held_for_approval_count", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_count", b"active_count", "active_tasks", b"active_tasks", "budgets", b"budgets", "gateways", b"gateways", "held_for_approval_count", b"held_for_approval_count", "notification_channels", b"notification_channels", "offline_workers", b"offline_workers", "pauses", b"pauses", "problems", b"problems", "queued_count", b"queued_count", "queued_query_count", b"queued_query_count", "stale_queued_tasks", b"stale_queued_tasks", "status", b"status", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetHealthResponse: _TypeAlias = GetHealthResponse  # noqa: Y015
+
+@_typing.final
+class NotificationChannel(_message.Message):
+    """How a channel answered last."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANNEL_FIELD_NUMBER: _builtins.int
+    FAILURES_FIELD_NUMBER: _builtins.int
+    TOLD_FIELD_NUMBER: _builtins.int
+    TRIED_AT_FIELD_NUMBER: _builtins.int
+    channel: _builtins.str
+    """Its name; see NotificationResult."""
+    failures: _builtins.int
+    """Messages in a row that it has not taken; 0 after one that it has."""
+    told: _builtins.str
+    """What came last instead of taking a message; "taken" after one that was."""
+    @_builtins.property
+    def tried_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was tried last."""
+
+    def __init__(
+        self,
+        *,
+        channel: _builtins.str = ...,
+        failures: _builtins.int = ...,
+        told: _builtins.str = ...,
+        tried_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tried_at", b"tried_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["channel", b"channel", "failures", b"failures", "told", b"told", "tried_at", b"tried_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NotificationChannel: _TypeAlias = NotificationChannel  # noqa: Y015
 
 @_typing.final
 class Gateway(_message.Message):
@@ -2111,6 +2157,79 @@ class SendTestCallbackResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SendTestCallbackResponse: _TypeAlias = SendTestCallbackResponse  # noqa: Y015
+
+@_typing.final
+class SendTestNotificationRequest(_message.Message):
+    """No parameters: every channel is tried."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SendTestNotificationRequest: _TypeAlias = SendTestNotificationRequest  # noqa: Y015
+
+@_typing.final
+class SendTestNotificationResponse(_message.Message):
+    """What each channel made of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___NotificationResult]:
+        """A result a channel, in the order of the settings."""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___NotificationResult] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SendTestNotificationResponse: _TypeAlias = SendTestNotificationResponse  # noqa: Y015
+
+@_typing.final
+class NotificationResult(_message.Message):
+    """What a channel made of a message."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANNEL_FIELD_NUMBER: _builtins.int
+    TAKEN_FIELD_NUMBER: _builtins.int
+    TOLD_FIELD_NUMBER: _builtins.int
+    channel: _builtins.str
+    """The channel: the scheme of its URL, numbered from the second of a kind on (slack, slack-2), those of the escalation
+    with escalation- before it; webhook for RAKUTEN_ALERT_WEBHOOK_URL.
+    """
+    taken: _builtins.bool
+    """True if it was taken."""
+    told: _builtins.str
+    """What came instead; empty if it was taken."""
+    def __init__(
+        self,
+        *,
+        channel: _builtins.str = ...,
+        taken: _builtins.bool = ...,
+        told: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["channel", b"channel", "taken", b"taken", "told", b"told"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NotificationResult: _TypeAlias = NotificationResult  # noqa: Y015
 
 @_typing.final
 class CreateBackupRequest(_message.Message):

@@ -150,6 +150,11 @@ class OperationsServiceStub:
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackRequest.SerializeToString,
                 response_deserializer=ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackResponse.FromString,
                 _registered_method=True)
+        self.SendTestNotification = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/SendTestNotification',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.SendTestNotificationRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.SendTestNotificationResponse.FromString,
+                _registered_method=True)
         self.SetBudget = channel.unary_unary(
                 '/ordergateway.v1.OperationsService/SetBudget',
                 request_serializer=ordergateway_dot_v1_dot_budgets__pb2.SetBudgetRequest.SerializeToString,
@@ -399,6 +404,16 @@ class OperationsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SendTestNotification(self, request, context):
+        """Sends a test message to every channel through which people are told of alerts, and to the alert webhook, and says what
+        each made of it. Answers within 40 s.
+
+        Refusals: FAILED_PRECONDITION (FEATURE_OFF: no channel is configured).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SetBudget(self, request, context):
         """Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
         counts, its period and its time zone stay as they were first set, also after it was removed.
@@ -565,6 +580,11 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     servicer.SendTestCallback,
                     request_deserializer=ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackRequest.FromString,
                     response_serializer=ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackResponse.SerializeToString,
+            ),
+            'SendTestNotification': grpc.unary_unary_rpc_method_handler(
+                    servicer.SendTestNotification,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.SendTestNotificationRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.SendTestNotificationResponse.SerializeToString,
             ),
             'SetBudget': grpc.unary_unary_rpc_method_handler(
                     servicer.SetBudget,
@@ -1195,6 +1215,33 @@ class OperationsService:
             '/ordergateway.v1.OperationsService/SendTestCallback',
             ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackRequest.SerializeToString,
             ordergateway_dot_v1_dot_operations__pb2.SendTestCallbackResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SendTestNotification(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/SendTestNotification',
+            ordergateway_dot_v1_dot_operations__pb2.SendTestNotificationRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.SendTestNotificationResponse.FromString,
             options,
             channel_credentials,
             insecure,

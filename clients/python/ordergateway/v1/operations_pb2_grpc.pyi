@@ -178,6 +178,12 @@ class OperationsServiceStub:
 
     Refusals: INVALID_ARGUMENT (url).
     """
+    SendTestNotification: _grpc.UnaryUnaryMultiCallable[_operations_pb2.SendTestNotificationRequest, _operations_pb2.SendTestNotificationResponse]
+    """Sends a test message to every channel through which people are told of alerts, and to the alert webhook, and says what
+    each made of it. Answers within 40 s.
+
+    Refusals: FAILED_PRECONDITION (FEATURE_OFF: no channel is configured).
+    """
     SetBudget: _grpc.UnaryUnaryMultiCallable[_budgets_pb2.SetBudgetRequest, _budgets_pb2.SetBudgetResponse]
     """Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
     counts, its period and its time zone stay as they were first set, also after it was removed.
@@ -336,6 +342,12 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     """Files a callback of type `order.test` to a URL.
 
     Refusals: INVALID_ARGUMENT (url).
+    """
+    SendTestNotification: _aio.UnaryUnaryMultiCallable[_operations_pb2.SendTestNotificationRequest, _operations_pb2.SendTestNotificationResponse]  # type: ignore[assignment]
+    """Sends a test message to every channel through which people are told of alerts, and to the alert webhook, and says what
+    each made of it. Answers within 40 s.
+
+    Refusals: FAILED_PRECONDITION (FEATURE_OFF: no channel is configured).
     """
     SetBudget: _aio.UnaryUnaryMultiCallable[_budgets_pb2.SetBudgetRequest, _budgets_pb2.SetBudgetResponse]  # type: ignore[assignment]
     """Lets a budget stand, or changes the limit of one. Permits that were granted before it stood do not count. What a budget
@@ -624,6 +636,18 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Files a callback of type `order.test` to a URL.
 
         Refusals: INVALID_ARGUMENT (url).
+        """
+
+    @_abc_1.abstractmethod
+    def SendTestNotification(
+        self,
+        request: _operations_pb2.SendTestNotificationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.SendTestNotificationResponse, _abc.Awaitable[_operations_pb2.SendTestNotificationResponse]]:
+        """Sends a test message to every channel through which people are told of alerts, and to the alert webhook, and says what
+        each made of it. Answers within 40 s.
+
+        Refusals: FAILED_PRECONDITION (FEATURE_OFF: no channel is configured).
         """
 
     @_abc_1.abstractmethod
