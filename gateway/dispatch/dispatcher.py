@@ -28,7 +28,7 @@ from gateway.dispatch.lease_source import LeaseSource, Request
 from gateway.dispatch.lines import Lines
 from gateway.dispatch.notifier import Notifier
 from gateway.dispatch.stream import HEARTBEAT, HEARTBEAT_SECONDS, POLL_SECONDS, Heartbeat, shutting_down
-from gateway.dispatch.streams import PlaceOfWaiters, Streams
+from gateway.dispatch.streams import Elsewhere, PlaceOfWaiters, Streams
 from gateway.dispatch.waiter import Handover, Waiter
 from gateway.domain.hints import hint, hinted
 from gateway.domain.instant import Instant
@@ -149,7 +149,7 @@ class Dispatcher(Generic[R, L]):
         self._supersede_former(waiter)
         try:
             notified = self._notifications.count
-            lease = await self._open(waiter)
+            lease = None if waiter in self._superseded else await self._open(waiter)
             if lease is not None:
                 waiter.future.set_result(lease)
             self._refuse_while_closing()
@@ -168,16 +168,20 @@ class Dispatcher(Generic[R, L]):
             raise shutting_down()
 
     def _supersede_former(self, waiter: Waiter[R, L]) -> None:
-        """Let a process that waits anew get its lease here: its former stream may be a dead one not yet noticed.
+        """Let a worker that waits anew get its lease here: its former stream may be a dead one not yet noticed.
 
         This comes before the opening, which finds whatever the former stream was given until now. The former stream
-        goes on to its end without a lease, so that nobody who opens two of them spins.
+        goes on to its end without a lease, so that nobody who opens two of them spins. So does one that was opened
+        before that former one, and is only read now.
         """
-        process = self._source.process_of(waiter.request)
-        if process is None:
+        name = self._source.waiter_of(waiter.request)
+        if name is None:
             return
-        place = (process, frozenset(waiter.request.targets))
+        place = (name, frozenset(waiter.request.targets))
         former = self._latest.get(place)
+        if former is not None and self._source.turn_of(waiter.request).is_before(self._source.turn_of(former.request)):
+            self._superseded.add(waiter)
+            return
         if former is not None:
             self._drop(former)
             self._superseded.add(former)
@@ -186,7 +190,7 @@ class Dispatcher(Generic[R, L]):
     def _leave(self, waiter: Waiter[R, L]) -> None:
         self._drop(waiter)
         self._superseded.discard(waiter)
-        place = (self._source.process_of(waiter.request), frozenset(waiter.request.targets))
+        place = (self._source.waiter_of(waiter.request), frozenset(waiter.request.targets))
         if self._latest.get(place) is waiter:
             del self._latest[place]
         if not waiter.future.done():
@@ -199,11 +203,13 @@ class Dispatcher(Generic[R, L]):
 
     async def _open(self, waiter: Waiter[R, L]) -> L | None:
         """Begin the wait, or raise why not. If the caller is cancelled meanwhile, what was leased is released."""
-        request, process = waiter.request, self._source.process_of(waiter.request)
+        request, name = waiter.request, self._source.waiter_of(waiter.request)
+        turn = self._source.turn_of(request)
         waiter.stream_id = self._places.new_id()
 
-        def open_stream(tx: Transaction, now: Instant) -> L | Refusal | None:
-            self._places.opened(tx, now, process, waiter)
+        def open_stream(tx: Transaction, now: Instant) -> L | Refusal | Elsewhere | None:
+            if not self._places.opened(tx, now, name, waiter, turn):
+                return Elsewhere()
             return self._source.open(tx, now, request)
 
         opening = asyncio.ensure_future(self._store.write(open_stream))
@@ -214,6 +220,9 @@ class Dispatcher(Generic[R, L]):
             raise
         if isinstance(opened, Refusal):
             raise RefusedError(opened)
+        if isinstance(opened, Elsewhere):
+            self._superseded.add(waiter)
+            return None
         return opened
 
     def _look_soon(self, targets: Iterable[Target]) -> None:
@@ -263,7 +272,7 @@ class Dispatcher(Generic[R, L]):
                 if (
                     waiter in served
                     or kind in in_vain
-                    or self._places.is_elsewhere(tx, self._source.process_of(waiter.request), waiter)
+                    or self._places.is_elsewhere(tx, self._source.waiter_of(waiter.request), waiter)
                 ):
                     continue
                 lease = self._source.take(tx, now, waiter.request)
@@ -290,9 +299,9 @@ class Dispatcher(Generic[R, L]):
                 waiter.future.set_result(lease)
             self._drop(waiter)
 
-    async def _release_when_known(self, request: R, opening: "asyncio.Future[L | Refusal | None]") -> None:
+    async def _release_when_known(self, request: R, opening: "asyncio.Future[L | Refusal | Elsewhere | None]") -> None:
         lease = await opening
-        if lease is not None and not isinstance(lease, Refusal):
+        if lease is not None and not isinstance(lease, Refusal | Elsewhere):
             await self._release(request, lease)
 
     async def _release(self, request: R, lease: L) -> None:

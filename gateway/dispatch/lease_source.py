@@ -1,7 +1,7 @@
 """What a dispatcher hands out, seen from the dispatcher: who asks for it, and four operations of the database."""
 
 from collections.abc import Collection, Hashable, Iterable
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from common.target import Target
 from gateway.domain.instant import Instant
@@ -18,6 +18,17 @@ class Request(Protocol):
         ...
 
 
+class Turn(NamedTuple):
+    """Which wait of a process it is: `number` counts those of a session from 1; 0: not counted."""
+
+    session: str
+    number: int
+
+    def is_before(self, other: "Turn") -> bool:
+        """Tell whether the process opened the other one later, whichever was read first."""
+        return self.session == other.session and 0 < self.number < other.number
+
+
 L = TypeVar("L")
 R_contra = TypeVar("R_contra", bound=Request, contravariant=True)
 
@@ -30,8 +41,12 @@ class LeaseSource(Protocol[R_contra, L]):
         """The topic of everything that may let a wait go on."""
         ...
 
-    def process_of(self, request: R_contra, /) -> Hashable | None:
-        """Name the process that waits if it waits in one place at a time; None if it may wait in several."""
+    def waiter_of(self, request: R_contra, /) -> Hashable | None:
+        """Name who waits if it waits in one place at a time; None if it may wait in several."""
+        ...
+
+    def turn_of(self, request: R_contra, /) -> Turn:
+        """Tell which of its waits this is."""
         ...
 
     def kind_of(self, request: R_contra, /) -> Hashable | None:

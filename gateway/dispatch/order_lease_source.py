@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from common.target import Target
 from gateway.dispatch.dispatcher import Dispatcher
+from gateway.dispatch.lease_source import Turn
 from gateway.domain.instant import Instant
 from gateway.domain.leases import Lease, LeaseRequest
 from gateway.domain.models import Actor, Policy
@@ -27,9 +28,13 @@ class OrderLeaseSource:
         self._policy = policy
         self._new_token = new_token
 
-    def process_of(self, request: LeaseRequest) -> Hashable | None:
-        """Name a worker's process: it waits in one stream at a time. Over REST nobody can tell."""
-        return request.session_id and (request.worker_id, request.session_id, request.journal_id)
+    def waiter_of(self, request: LeaseRequest) -> Hashable | None:
+        """Name a worker and its journal, which one process has at a time. Over REST nobody can tell."""
+        return request.journal_id and (request.worker_id, request.journal_id)
+
+    def turn_of(self, request: LeaseRequest) -> Turn:
+        """Tell which of the process's streams this is, as the process counts."""
+        return Turn(request.session_id or "", request.stream_number)
 
     def kind_of(self, request: LeaseRequest) -> Hashable | None:
         """Name those who ask for no permit: an order may be there that only others get."""

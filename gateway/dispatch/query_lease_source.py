@@ -12,6 +12,7 @@ from gateway.account_queries.lease import (
 )
 from gateway.account_queries.topics import QUERIES
 from gateway.dispatch.dispatcher import Dispatcher
+from gateway.dispatch.lease_source import Turn
 from gateway.domain.account_queries import QueryLease, QueryLeaseRequest, QueryPolicy
 from gateway.domain.instant import Instant
 from gateway.store.port import Transaction
@@ -27,8 +28,12 @@ class QueryLeaseSource:
     def __init__(self, policy: QueryPolicy) -> None:
         self._policy = policy
 
-    def process_of(self, _request: QueryLeaseRequest) -> None:
+    def waiter_of(self, _request: QueryLeaseRequest) -> None:
         """Let a process wait in several streams, since any number of queries may be in flight."""
+
+    def turn_of(self, request: QueryLeaseRequest) -> Turn:
+        """Tell that streams are not counted, since none takes the place of another."""
+        return Turn(request.session_id or "", 0)
 
     def kind_of(self, _request: QueryLeaseRequest) -> None:
         """Tell that any worker of a target may have any of its queries."""

@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 class LeaseRequest:
     """A worker that asks for an order, with each of its accounts on each of its sites.
 
-    `session_id` and `journal_id` are None over REST.
+    `session_id` and `journal_id` are None over REST. `stream_number` counts the streams of the process; 0: not counted.
     """
 
     worker_id: str
@@ -39,6 +39,7 @@ class LeaseRequest:
     via: Via
     identity: str
     accounts: tuple[str, ...] = (ONLY_ACCOUNT,)
+    stream_number: int = 0
 
     @property
     def targets(self) -> tuple[Target, ...]:

@@ -38,31 +38,16 @@ def timeline(result: Result) -> str:
     return "\n".join([*result.lines, f"{result.world}, seed {result.seed}: ", *result.violations])
 
 
-LATE_STREAM = "goes to a stream that"
-"""Known, and not mended yet: a gateway that stood still reads a worker's old request after the worker waits elsewhere,
-and takes its place for one order, which is then not acknowledged and comes back (docs/guarantees.md). Seed 126 is one.
-"""
-
-
-def unknown_faults(result: Result) -> list[str]:
-    if result.world is not World.GATEWAYS:
-        return list(result.violations)
-    return [violation for violation in result.violations if LATE_STREAM not in violation]
-
-
 @pytest.mark.parametrize(("world", "seeds"), BATCHES)
 def test_no_run_breaks_an_invariant(world: World, seeds: range, record_property: Callable[[str, object], None]) -> None:
     counts: Counter[str] = Counter()
     seconds = 0.0
-    late = 0
     for seed in seeds:
         result = simulate(seed, world)
-        assert not unknown_faults(result), timeline(result)
-        late += len(result.violations)
+        assert not result.violations, timeline(result)
         counts += result.counts
         seconds += result.seconds
     record_property("simulated", {"runs": len(seeds), "seconds": seconds, "counts": dict(counts)})
-    assert late <= len(seeds) / 50
     assert not counts["duplicates"]
     assert counts["orders placed"] >= len(seeds), "hardly anything was ordered, so hardly anything was shown"
     if world is World.ALONE:
@@ -92,8 +77,12 @@ def test_a_run_that_was_once_guilty_is_clean(seed: int) -> None:
 
 
 # 58: the database's clock was set back while a group was on its way, so nobody knew how long that took. 79: that the
-# database could not do it now was taken for a refusal of the permit.
-@pytest.mark.parametrize("seed", [58, 79])
+# database could not do it now was taken for a refusal of the permit. 126: a gateway that stood still read a worker's
+# old request after the worker had begun to wait elsewhere, and took an order for it. 214: while one gateway stood
+# still and the other was down, the database's clock was set forward past the term of the first. 256: an order went to
+# the stream of a process that had died, as its machine had lost power, though the next one with its journal waited
+# already.
+@pytest.mark.parametrize("seed", [58, 79, 126, 214, 256])
 def test_a_run_of_several_gateways_that_was_once_guilty_is_clean(seed: int) -> None:
     result = simulate(seed, World.GATEWAYS)
     assert not result.violations, timeline(result)

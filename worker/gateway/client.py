@@ -1,6 +1,7 @@
 """The gateway over gRPC: outbound channel, keepalive, TLS, token, deadlines, and refusals as typed exceptions."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -92,6 +93,7 @@ class GatewayClient:
         self._stub: OrderLeaseServiceAsyncStub = OrderLeaseServiceStub(channel)
         self._worker_id = worker_id
         self._session_id = session_id
+        self._stream_numbers = itertools.count(1)
         self._journal_id = journal_id
         self._accounts = accounts
         self._metadata = Metadata(("authorization", f"Bearer {token}")) if token else Metadata()
@@ -106,6 +108,7 @@ class GatewayClient:
             sites=sites,
             wait=to_duration(wait),
             accounts=self._accounts,
+            stream_number=next(self._stream_numbers),
         )
         stream = self._stub.LeaseOrders(request, metadata=self._metadata, timeout=wait + SILENCE_SECONDS)
         try:

@@ -51,7 +51,14 @@ def lease_request(request: order_leases_pb2.LeaseOrdersRequest, policy: Policy, 
         via=Via.GRPC,
         identity=identity,
         accounts=fields.accounts("accounts", request.accounts),
+        stream_number=_stream_number(request),
     )
+
+
+def _stream_number(request: order_leases_pb2.LeaseOrdersRequest) -> int:
+    if request.stream_number < 0:
+        raise invalid("stream_number", "must be a whole number of at least 1, or 0 where streams are not counted")
+    return request.stream_number
 
 
 def wait_of(request: order_leases_pb2.LeaseOrdersRequest, policy: Policy) -> timedelta:

@@ -7,7 +7,7 @@ import secrets
 from typing import Final
 
 from gateway.domain.instant import MICROSECONDS, Instant
-from gateway.store.port import Transaction
+from gateway.store.port import Transaction, Value
 
 TERM_SECONDS: Final = 15
 """How long a leader leads from its last word; so long nobody sweeps when it dies without one."""
@@ -35,9 +35,10 @@ class SharedStreams:
         """Return what a stream is known by."""
         return secrets.token_hex(8)
 
-    def opened(self, tx: Transaction, now: Instant, process: str, stream_id: str) -> None:
-        """Note that a process waits in this stream from now on."""
-        tx.insert("stream_opened", process=process, stream_id=stream_id, elapsed_us=now.elapsed_us)
+    def opened(self, tx: Transaction, now: Instant, process: str, stream_id: str, session: str, number: int) -> bool:
+        """Note that a process waits in this stream from now on; False if it has opened a later one already."""
+        values: dict[str, Value] = {"process": process, "stream_id": stream_id, "session": session, "number": number}
+        return tx.change("stream_opened", **values, elapsed_us=now.elapsed_us) > 0
 
     def is_latest(self, tx: Transaction, process: str, stream_id: str) -> bool:
         """Tell whether the process has not opened another one since."""

@@ -246,6 +246,7 @@ CASES: dict[str, list[Case]] = {
         Case({"wait": Duration(seconds=2**62)}, "wait", "is no valid duration"),
         Case({"wait": Duration(seconds=1, nanos=-1)}, "wait", "is no valid duration"),
         Case({"wait": Duration(nanos=2_000_000_000)}, "wait", "is no valid duration"),
+        Case({"stream_number": -1}, "stream_number", "must be a whole number of at least 1, or 0"),
     ],
     "RenewLease": holder(),
     "ReportOrder": [

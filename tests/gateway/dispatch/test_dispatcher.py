@@ -168,10 +168,30 @@ async def test_a_superseded_stream_goes_on_to_its_end_without_a_lease(core: Core
     assert not core.dispatcher._superseded
 
 
-async def test_two_processes_or_two_sites_do_not_supersede_each_other(core: Core) -> None:
+async def test_a_request_that_is_read_after_a_later_one_of_its_process_gets_nothing(core: Core) -> None:
+    alive = await in_line(core, core.request(stream_number=2))
+    late = Waiting(core, core.request(stream_number=1), wait=1)
+    await late.beats.wait()
+    await core.submit()
+    assert await alive.lease() is not None
+    assert await late.lease() is None
+    assert not core.dispatcher._latest
+    assert not core.dispatcher._superseded
+
+
+async def test_a_process_with_the_journal_of_a_dead_one_takes_its_place(core: Core) -> None:
+    dead = await in_line(core, core.request(stream_number=7))
+    alive = await in_line(core, core.request(session="another-session-1", stream_number=1))
+    await core.submit()
+    assert await alive.lease() is not None
+    assert not dead.task.done()
+    await dead.cancel()
+
+
+async def test_two_journals_or_two_sites_do_not_supersede_each_other(core: Core) -> None:
     waiting = [
         await in_line(core, core.request("w1")),
-        await in_line(core, core.request("w1", session="another-session-1")),
+        await in_line(core, core.request("w1", session="another-session-1", journal_id="another-journal-1")),
         await in_line(core, core.request("w1", sites=("rakuten",))),
     ]
     assert len([*core.dispatcher._waiters]) == 3

@@ -123,6 +123,7 @@ class GrpcApi:
         journal_id: str = JOURNAL,
         sites: tuple[str, ...] = ("rakuten", "sandbox"),
         accounts: tuple[str, ...] = (),
+        stream_number: int = 0,
     ) -> "grpc.aio.UnaryStreamCall[Any, order_leases_pb2.LeaseOrdersResponse]":
         """Open a lease stream."""
         request = order_leases_pb2.LeaseOrdersRequest(
@@ -131,6 +132,7 @@ class GrpcApi:
             journal_id=journal_id,
             sites=sites,
             accounts=accounts,
+            stream_number=stream_number,
             wait=None if wait is None else duration(wait),
         )
         return self.leases.LeaseOrders(request, metadata=self._metadata)

@@ -58,7 +58,7 @@ def slot_of_another_account(stack: ExitStack) -> None:
         return hand_over(tx, now, FirstOf(policy, request), task, request, *args)  # type: ignore[arg-type]
 
     replaced(stack, gateway.orders.lease, "_hand_over", mutated)
-    without_check(stack, "CHECK (slot IS NULL OR slot IN", "|| task_id))")
+    without_check(stack, "CHECK (slot IS NULL OR slot =", "|| task_id)")
 
 
 @accounts

@@ -61,7 +61,7 @@ def approval_of_another_task(stack: ExitStack) -> None:
 @approvals
 def own_approval_accepted(stack: ExitStack) -> None:
     """Who filed an order approves it, and no trigger of the database prevents it."""
-    replaced(stack, gateway.operations.approvals, "_is_nobody_else", lambda _task, _actor: None)
+    replaced(stack, gateway.operations.approvals, "is_nobody_else", lambda _task, _actor: None)
     without(stack, "TRIGGER approvals_by_somebody_else")
 
 

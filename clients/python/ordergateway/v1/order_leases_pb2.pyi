@@ -177,12 +177,18 @@ class LeaseOrdersRequest(_message.Message):
     SITES_FIELD_NUMBER: _builtins.int
     WAIT_FIELD_NUMBER: _builtins.int
     ACCOUNTS_FIELD_NUMBER: _builtins.int
+    STREAM_NUMBER_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """The worker's name, 1 to 128 of `A-Z a-z 0-9 . _ -`, first a letter or digit. Required."""
     session_id: _builtins.str
     """Random per process, 16 to 64 of `A-Z a-z 0-9 _ -`. Required."""
     journal_id: _builtins.str
     """Made once in the worker's journal file, 16 to 64 of `A-Z a-z 0-9 _ -`. Required."""
+    stream_number: _builtins.int
+    """Counts the streams that this process (session_id) has opened, from 1. A stream gets no order once the gateway knows of
+    one with a higher number: a request may be read late, after the process has begun to wait elsewhere. 0 or absent: not
+    counted, the stream that the gateway read last is taken for the latest.
+    """
     @_builtins.property
     def sites(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Sites on which this worker can order, 1 to 16, each configured at the gateway. Required."""
@@ -206,10 +212,11 @@ class LeaseOrdersRequest(_message.Message):
         sites: _abc.Iterable[_builtins.str] | None = ...,
         wait: _duration_pb2.Duration | None = ...,
         accounts: _abc.Iterable[_builtins.str] | None = ...,
+        stream_number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["wait", b"wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "journal_id", b"journal_id", "session_id", b"session_id", "sites", b"sites", "wait", b"wait", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "journal_id", b"journal_id", "session_id", b"session_id", "sites", b"sites", "stream_number", b"stream_number", "wait", b"wait", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

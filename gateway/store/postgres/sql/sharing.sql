@@ -11,8 +11,12 @@ SELECT gateway_id, term_ends_us FROM sweep_leader WHERE one = 1;
 UPDATE sweep_leader SET term_ends_us = :elapsed_us WHERE gateway_id = :gateway_id AND term_ends_us > :elapsed_us;
 
 -- name: stream_opened
-INSERT INTO streams (process, stream_id, opened_us) VALUES (:process, :stream_id, :elapsed_us)
-ON CONFLICT (process) DO UPDATE SET stream_id = excluded.stream_id, opened_us = excluded.opened_us;
+-- No row where the request was read late: the session has opened one with a higher number since.
+INSERT INTO streams (process, stream_id, session_id, number, opened_us)
+VALUES (:process, :stream_id, :session, :number, :elapsed_us)
+ON CONFLICT (process) DO UPDATE SET stream_id = excluded.stream_id, session_id = excluded.session_id,
+    number = excluded.number, opened_us = excluded.opened_us
+WHERE streams.session_id <> excluded.session_id OR excluded.number = 0 OR streams.number <= excluded.number;
 
 -- name: stream_of_process
 SELECT stream_id FROM streams WHERE process = :process;

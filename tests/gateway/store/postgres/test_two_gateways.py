@@ -97,6 +97,15 @@ async def test_a_session_that_opens_a_stream_at_the_other_gateway_gets_its_lease
     former.cancel()
 
 
+async def test_a_request_that_a_gateway_reads_late_does_not_take_the_place_of_a_later_one(url: str, pair: Pair) -> None:
+    a, b = pair
+    latest = b.api.stream(wait=60, session_id="session-of-worker-1", stream_number=2)
+    await on_record(url, "")
+    assert await a.api.lease(wait=0, session_id="session-of-worker-1", stream_number=1) is None
+    await a.api.submit("po-1")
+    assert (await asyncio.wait_for(lease_of(latest), 30)).task_id == "po-1"
+
+
 async def on_record(url: str, before: str) -> str:
     """Wait until the process waits in another stream than before; return its id."""
     while True:

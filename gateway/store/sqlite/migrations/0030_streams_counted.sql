@@ -1,0 +1,2 @@
+-- Nothing to do: in which streams processes wait, the one gateway of a file knows by itself. PostgreSQL's version of this
+-- number keeps which of its streams a process waits in.
