@@ -286,7 +286,7 @@ CASES = (
     Case("OperationsService/ListCallbacks", nothing, READS, STALE),
     Case("OperationsService/ReplayCallback", lambda rig: {"callback_id": rig.token}, steps=(test_callback,)),
     Case("OperationsService/SendTestCallback", lambda _: {"url": ADDRESS}),
-    Case("OperationsService/SendTestNotification", nothing, READS),
+    Case("OperationsService/SendTestNotification", nothing),
     Case("OperationsService/SetBudget", lambda _: BUDGET),
     Case("OperationsService/ListBudgets", nothing, READS, (set_budget,)),
     Case("OperationsService/GetBudget", lambda _: {"budget_id": "house"}, READS, (set_budget,)),

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from google.protobuf.descriptor_pool import Default
 from google.protobuf.message import Message
@@ -100,6 +101,16 @@ class Unwatched:
     def restored(self, path: Path) -> None: ...
 
 
+class VirtualChannel:
+    """A channel of notifications that takes its time."""
+
+    name = "virtual"
+
+    async def send(self, _message: Any) -> str | None:
+        await asyncio.sleep(THREAD_SECONDS)
+        return None
+
+
 class WholeGateway(GatewayMachine):
     """The gateway's machine with every service of the contract, on the store's own engine."""
 
@@ -110,7 +121,10 @@ class WholeGateway(GatewayMachine):
     def _build(self, store: SimStore, clock: ServiceClock, notifier: Notifier) -> Gateway:
         self.store = SqliteStore(store._database, clock, notifier.publish, lambda _error: None)
         self.store._writer = store._writer  # the real one, but for its thread
-        self.gateway = super()._build(self.store, clock, notifier)
+        with patch(
+            "gateway.people.open_channels", lambda _urls, setting, *_: [VirtualChannel()][: setting == "NOTIFY_URLS"]
+        ):
+            self.gateway = super()._build(self.store, clock, notifier)
         assert self.process is not None
         self.process.spawn(self.gateway.query_dispatcher.run())
         return self.gateway

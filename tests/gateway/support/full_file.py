@@ -55,6 +55,8 @@ def fill_file(path: Path) -> None:
     add("workers", worker_id=ODD, last_seen_at=AT, last_seen_us=0)
     add("pauses", site="sandbox", paused_at=AT, paused_by="operator", reason=ODD)
     add("alerts", kind="task_stale", subject="po-1", message=ODD, raised_at=AT, task_id="po-1")
+    add("notifications", channel="slack", urgency="now", alert_id=1, edge="raised", since_us=1, due_us=LARGE)
+    add("notification_channels", channel="slack", failures=LARGE, told=ODD, tried_at=AT)
     add("alert_deliveries", alert_id=1, edge="raised", created_us=1, due_us=LARGE)
     for number in range(3):
         add("account_queries", query_id=f"q-{number}", site="rakuten", kind="order_list", params_json=ODD,
