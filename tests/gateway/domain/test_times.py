@@ -25,6 +25,8 @@ APART = {
     "approvals": {"approval_valid"},
     "sweeps": {"sweep_interval"},
     "sessions": {"console_session"},
+    "digests": {"notify_digest"},
+    "escalation": {"notify_escalate"},
 }
 """Times of different parts have nothing to do with each other, unless a rule says so."""
 
