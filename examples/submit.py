@@ -1,34 +1,19 @@
-"""Submits an order to the sandbox shop and follows it: `python examples/submit.py TASK_ID`. See the README's tour."""
+"""Submits an order and prints how it goes on: python examples/submit.py TASK_ID."""
 
-import json
 import os
 import sys
 
-import grpc
-from ordergateway.v1 import orders_pb2 as pb
-from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
+from ordergateway.client import Client, GatewayError
+from ordergateway.v1.orders_pb2 import OrderState, TaskStatus
 
-if not sys.argv[1:]:
-    sys.exit("usage: python examples/submit.py TASK_ID")
-if "RAKUTEN_API_TOKEN" not in os.environ:
-    sys.exit("set RAKUTEN_API_TOKEN in the environment; this client does not read .env")
-task_id = sys.argv[1]
-token = (("authorization", f"Bearer {os.environ['RAKUTEN_API_TOKEN']}"),)
-intent = {
-    "items": [{"item_url": "http://127.0.0.1:31120/item/sandbox-store/sencha-100g/", "quantity": 2}],
-    "max_total_yen": 5000,
-}
-shown = None
-try:
-    with grpc.insecure_channel("127.0.0.1:31110", options=[("grpc.enable_http_proxy", 0)]) as channel:
-        orders = OrderServiceStub(channel)
-        order = pb.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=json.dumps(intent))
-        print("created:", orders.SubmitOrder(order, metadata=token).created)
-        for message in orders.WatchOrder(pb.WatchOrderRequest(task_id=task_id), metadata=token):
-            task = message.task  # empty in a heartbeat
-            states = pb.TaskStatus.Name(task.status), pb.OrderState.Name(task.latest_state)
-            if message.HasField("task") and states != shown:  # a renewed lease changes neither
-                print(*states)
-                shown = states
-except grpc.RpcError as error:
-    sys.exit(f"{error.code().name}: {error.details()}")
+if len(sys.argv) != 2 or "RAKUTEN_API_TOKEN" not in os.environ:  # noqa: PLR2004 - the program and its one argument
+    sys.exit("usage: RAKUTEN_API_TOKEN=... python examples/submit.py TASK_ID")
+item = {"item_url": "http://127.0.0.1:31120/item/sandbox-store/sencha-100g/", "quantity": 2}
+with Client("grpc://127.0.0.1:31110", os.environ["RAKUTEN_API_TOKEN"]) as gateway:
+    try:
+        order = gateway.submit(sys.argv[1], "sandbox", {"items": [item], "max_total_yen": 5000})
+        print("created:", order.created)
+        for task in gateway.watch(order.task_id):
+            print(TaskStatus.Name(task.status), OrderState.Name(task.latest_state))
+    except GatewayError as error:
+        sys.exit(f"{error.code.name}: {error}")

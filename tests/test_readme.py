@@ -1,12 +1,15 @@
 """The README shows the example as it is, its links lead somewhere, and its tour can be taken as printed."""
 
+import asyncio
 import re
 import sys
 from pathlib import Path
 
 import pytest
+from ordergateway.client import AsyncClient
 
 from tests.deploy.machine import machine
+from tests.gateway.support.process import gateway_process
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -17,6 +20,26 @@ def test_the_example_is_the_file() -> None:
     shown = re.search(r"```python\n(.*?)```", README, re.DOTALL)
     assert shown
     assert (ROOT / "examples/submit.py").read_text().endswith(shown[1])
+
+
+async def test_the_example_runs_as_printed(tmp_path: Path) -> None:
+    """But for the port: the documented one may be somebody's."""
+    (printed,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    async with gateway_process(tmp_path, api_token="a-token-for-the-tour") as running:
+        program = printed.replace("127.0.0.1:31110", f"127.0.0.1:{running.port}")
+        assert program != printed
+        upstream = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program, "tour-1",
+            env={"RAKUTEN_API_TOKEN": "a-token-for-the-tour", "PYTHONUNBUFFERED": "1"}, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert upstream.stdout is not None
+        lines = [await upstream.stdout.readline() for _ in range(2)]
+        assert lines == [b"created: True\n", b"TASK_STATUS_QUEUED ORDER_STATE_UNSPECIFIED\n"]
+        async with AsyncClient(f"grpc://127.0.0.1:{running.port}", "a-token-for-the-tour") as gateway:
+            await gateway.cancel("tour-1", "the end of the test")
+        told, _ = await upstream.communicate()
+    assert told == b"TASK_STATUS_FAILED ORDER_STATE_UNSPECIFIED\n"
+    assert upstream.returncode == 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
