@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from gateway.domain.models import Policy
 from gateway.domain.notifications import NotifyPolicy
@@ -45,5 +46,11 @@ def tell_people(settings: Settings) -> People:
     return People(
         channels=(*first, *escalation),
         webhook=None if url is None else AlertWebhook(url.get_secret_value(), secrets),
-        policy=settings.notify_policy([channel.name for channel in first], [channel.name for channel in escalation]),
+        policy=NotifyPolicy(
+            channels=tuple(channel.name for channel in first),
+            escalation=tuple(channel.name for channel in escalation),
+            escalate_after=timedelta(seconds=settings.notify_escalate_seconds),
+            digest_every=timedelta(seconds=settings.notify_digest_seconds),
+            public_url=settings.public_url or "",
+        ),
     )

@@ -7,7 +7,6 @@ One class, and so longer than other modules: a setting has its default, its limi
 
 import platform
 import re
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -23,7 +22,6 @@ from gateway.domain.account_queries import QueryPolicy
 from gateway.domain.catalog import CatalogPolicy
 from gateway.domain.fields import MAX_YEN
 from gateway.domain.models import LeaseScope, Policy, RestLeases, SameIntent, Standby
-from gateway.domain.notifications import NotifyPolicy
 from gateway.domain.times import derived, findings
 from gateway.setting_forms import (
     ApprovalSites,
@@ -51,6 +49,9 @@ _AGREED = (
     "budget_alert_percent",
     "approval_over_yen",
     "approval_valid_seconds",
+    "second_person",
+    "second_person_over_yen",
+    "proposal_valid_seconds",
     "same_intent_seconds",
     "query_lease_ttl_seconds",
     "query_ttl_seconds",
@@ -161,6 +162,18 @@ class Settings(BaseSettings):
         "comma-separated.",
     )
     approval_valid_seconds: Seconds = Field(86_400, description="How long an approval is good that says nothing else.")
+    second_person: bool = Field(
+        False,
+        description="on: a risky decision that one person takes waits until another one confirms it: resolving a task "
+        "while an order is possible, an approval of more than RAKUTEN_SECOND_PERSON_OVER_YEN, the first resume after "
+        "a restore. Needs named operator tokens of two people.",
+    )
+    second_person_over_yen: Annotated[int, Field(ge=0, le=MAX_YEN)] = Field(
+        100_000, description="The most, in yen, that one person alone may approve; only with RAKUTEN_SECOND_PERSON."
+    )
+    proposal_valid_seconds: Seconds = Field(
+        86_400, description="How long a proposed decision waits to be confirmed before it has expired."
+    )
     rest_leases: RestLeases = Field(
         RestLeases.PLAIN,
         description="Which tasks are leased over REST, where no permit is asked for: those without a condition that "
@@ -264,6 +277,11 @@ class Settings(BaseSettings):
             raise ValueError(wrong)
         if unknown := [site for site in self.approval_always if site not in ("off", "on", *self.sites)]:
             raise ValueError(f"{PREFIX}APPROVAL_ALWAYS: {unknown[0]} is none of {PREFIX}SITES, nor off or on")
+        if self.second_person and len(self._names_of_operators()) < 2:  # noqa: PLR2004 - one proposes, another confirms
+            raise ValueError(
+                f"{PREFIX}SECOND_PERSON needs two people who can act: set {PREFIX}OPERATOR_TOKEN to "
+                "name=secret,other-name=secret"
+            )
         if (self.gateway_tls_cert is None) != (self.gateway_tls_key is None):
             raise ValueError(f"{PREFIX}GATEWAY_TLS_CERT and {PREFIX}GATEWAY_TLS_KEY must be set together")
         if self.gateway_tls_client_ca is not None and self.gateway_tls_cert is None:
@@ -329,22 +347,15 @@ class Settings(BaseSettings):
             approval_over_yen=self.approval_over_yen,
             approval_always=self._sites_to_approve(),
             approval_valid=timedelta(seconds=self.approval_valid_seconds),
+            second_person=self.second_person,
+            second_person_over_yen=self.second_person_over_yen,
+            proposal_valid=timedelta(seconds=self.proposal_valid_seconds),
         )
 
     def _sites_to_approve(self) -> frozenset[str]:
         if self.approval_always == ("on",):
             return frozenset(self.sites)
         return frozenset() if self.approval_always == ("off",) else frozenset(self.approval_always)
-
-    def notify_policy(self, channels: Sequence[str], escalation: Sequence[str]) -> NotifyPolicy:
-        """Return who is told of alerts through these channels, and when."""
-        return NotifyPolicy(
-            channels=tuple(channels),
-            escalation=tuple(escalation),
-            escalate_after=timedelta(seconds=self.notify_escalate_seconds),
-            digest_every=timedelta(seconds=self.notify_digest_seconds),
-            public_url=self.public_url or "",
-        )
 
     def query_policy(self) -> QueryPolicy:
         """Return what the rules of account queries need of the settings."""
@@ -370,9 +381,9 @@ class Settings(BaseSettings):
             settle=timedelta(seconds=self.permit_settle_seconds),
         )
 
-    def _can_approve(self) -> bool:
+    def _names_of_operators(self) -> set[str]:
         tokens = (*self.operator_token, *self.api_token)
-        return any(split_token(token.get_secret_value())[0] is not None for token in tokens)
+        return {name for token in tokens if (name := split_token(token.get_secret_value())[0]) is not None}
 
     def agreed(self) -> dict[str, object]:
         """Return what rules depend on, in which all gateways on one database must agree, by name."""
@@ -415,7 +426,7 @@ class Settings(BaseSettings):
             for field in _TOKENS
             if any(is_weak(split_token(secret.get_secret_value())[1]) for secret in getattr(self, field))
         ]
-        if (self.approval_over_yen is not None or self._sites_to_approve()) and not self._can_approve():
+        if (self.approval_over_yen is not None or self._sites_to_approve()) and not self._names_of_operators():
             told.append(
                 f"orders wait for an approval, which needs a named token: set {PREFIX}OPERATOR_TOKEN to name=secret"
             )

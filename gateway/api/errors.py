@@ -54,10 +54,12 @@ ERRORS: Final[Mapping[Reason, Answer]] = MappingProxyType(
         Reason.BUDGET_EXCEEDED: Answer("FAILED_PRECONDITION", 409, 6003),
         Reason.APPROVAL_REQUIRED: Answer("FAILED_PRECONDITION", 409, 6003),
         Reason.APPROVAL_EXPIRED: Answer("FAILED_PRECONDITION", 409, 6003),
+        Reason.SECOND_PERSON_REQUIRED: Answer("FAILED_PRECONDITION", 409, 6003),
         Reason.LEASE_NOT_ACKNOWLEDGED: Answer("FAILED_PRECONDITION", 409, 6002),
         Reason.WORKER_NOT_FOUND: _plain("NOT_FOUND", 404),
         Reason.CALLBACK_NOT_FOUND: _plain("NOT_FOUND", 404),
         Reason.BUDGET_NOT_FOUND: _plain("NOT_FOUND", 404),
+        Reason.PROPOSAL_NOT_FOUND: _plain("NOT_FOUND", 404),
         Reason.FEATURE_OFF: _plain("FAILED_PRECONDITION", 501),
         Reason.UNAUTHENTICATED: _plain("UNAUTHENTICATED", 401),
         Reason.PERMISSION_DENIED: _plain("PERMISSION_DENIED", 403),
@@ -106,6 +108,7 @@ def detail_of(refusal: Refusal) -> errors_pb2.ErrorDetail:
         allowed=refusal.allowed,
         recorded_late=refusal.recorded_late,
         retry_after=retry_after,
+        proposal_id=refusal.proposal_id,
     )
 
 

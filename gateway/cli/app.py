@@ -22,6 +22,7 @@ from gateway.cli.commands import (
     migrate,
     notify,
     pause,
+    proposals,
     queries,
     serve,
     statement,
@@ -44,8 +45,8 @@ app = typer.Typer(
 add_version(app, "order-gateway")
 
 for part in (
-    serve, health, events, alerts, tasks, export, decide, decisions, approvals, pause, budgets, statement, workers,
-    queries, catalog, callbacks, notify, backup, migrate, copy, database, config,
+    serve, health, events, alerts, tasks, export, decide, decisions, approvals, proposals, pause, budgets, statement,
+    workers, queries, catalog, callbacks, notify, backup, migrate, copy, database, config,
 ):  # fmt: skip
     part.add_to(app)
 

@@ -52,7 +52,8 @@ _OPTIONS: Final = {
 class Client:
     """The services of one gateway."""
 
-    def __init__(self, channel: grpc.Channel, token: str | None) -> None:
+    def __init__(self, channel: grpc.Channel, token: str | None, target: GatewayTarget) -> None:
+        self._target = target
         self.orders = OrderServiceStub(channel)
         self.operations = OperationsServiceStub(channel)
         self.queries = AccountQueryServiceStub(channel)
@@ -64,6 +65,10 @@ class Client:
         """Call a unary method. Raises grpc.RpcError. The task that it names is the one a refusal is about."""
         self.task_id = getattr(request, "task_id", "") or "TASK"
         return method(request, timeout=seconds, metadata=self.metadata)
+
+    def told(self, error: grpc.RpcError) -> CommandError:
+        """Return how a call that failed is told at the terminal."""
+        return _told(error, self._target, self.task_id)
 
     def pages(self, method: Callable[..., Any], request: Any, items: str, limit: int) -> list[Any]:
         """Call a list method page by page and return up to `limit` messages of its field `items`."""
@@ -104,11 +109,11 @@ def connected(url: str | None) -> Iterator[Client]:
     for line in settings.unusual():
         typer.echo(f"order-gateway: warning: {line}", err=True)
     with channel:
-        client = Client(channel, settings.token)
+        client = Client(channel, settings.token, target)
         try:
             yield client
         except grpc.RpcError as error:
-            raise _told(error, target, client.task_id) from None
+            raise client.told(error) from None
 
 
 def _channel(target: GatewayTarget, settings: CommandSettings) -> grpc.Channel:

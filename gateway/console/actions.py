@@ -96,6 +96,17 @@ _TABLE: Final = (
         preset=(("outcome", "failed"),),
         is_grave=True,
     ),
+    Action(
+        "confirm_proposal",
+        _OPERATIONS + "ConfirmProposal",
+        (Field("proposal_id", Kind.SUBJECT, required=True), _REASON),
+        is_grave=True,
+    ),
+    Action(
+        "withdraw_proposal",
+        _OPERATIONS + "WithdrawProposal",
+        (Field("proposal_id", Kind.SUBJECT, required=True), _REASON),
+    ),
     Action("requeue", _OPERATIONS + "RequeueOrder", _of("task_id", _REASON), is_grave=True),
     Action("withdraw", _OPERATIONS + "WithdrawOrder", _of("task_id", _REASON)),
     Action("expire", _OPERATIONS + "ExpireOrder", _of("task_id", _REASON), is_grave=True),

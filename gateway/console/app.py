@@ -209,6 +209,9 @@ class _Console:
             await asyncio.shield(asyncio.ensure_future(method.serve(message, call)))
         except Exception as error:  # noqa: BLE001 - told beside the form, as it was filled in
             refusal = _logged(request, error)
+            if refusal.reason is Reason.SECOND_PERSON_REQUIRED:
+                # The page shows what waits, and for whom.
+                return go_to(back)
             return visit.page("refused.html", _status(refusal), action=action, form=form, refusal=refusal, back=back)
         joined = "&" if "?" in back else "?"
         return go_to(back if f"done={action.name}" in back else f"{back}{joined}done={action.name}")

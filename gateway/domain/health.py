@@ -28,6 +28,7 @@ class ProblemKind(StrEnum):
     NO_LEADER = "no_leader"
     NOTIFICATIONS_LOST = "notifications_lost"
     NOTIFY_CHANNEL_FAILING = "notify_channel_failing"
+    PROPOSAL_WAITING = "proposal_waiting"
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ class AlertKind(StrEnum):
     BUDGET_NEARLY_USED = "budget_nearly_used"
     BUDGET_USED_UP = "budget_used_up"
     APPROVAL_REQUIRED = "approval_required"
+    PROPOSAL_WAITING = "proposal_waiting"
+    RESUME_PROPOSED = "resume_proposed"
 
     @property
     def is_about_tasks(self) -> bool:
@@ -70,6 +72,7 @@ _NOT_ABOUT_TASKS: Final = (
     AlertKind.CALLBACK_GIVEN_UP,
     AlertKind.BUDGET_NEARLY_USED,
     AlertKind.BUDGET_USED_UP,
+    AlertKind.RESUME_PROPOSED,
 )
 
 
@@ -96,6 +99,9 @@ class Policy:
     approval_over_yen: int | None = None
     approval_always: frozenset[str] = frozenset()
     approval_valid: timedelta = timedelta(days=1)
+    second_person: bool = False
+    second_person_over_yen: int = 100_000
+    proposal_valid: timedelta = timedelta(days=1)
 
     def slot(self, target: Target) -> str:
         """Return the name of the slot that a task of this target occupies while it is active."""
@@ -115,10 +121,14 @@ def is_of_an_account(slot: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks: the identity that the token stands for, and the worker's name where one is concerned."""
+    """Who asks: the identity that the token stands for, and the worker's name where one is concerned.
+
+    `confirmed_by`: the second person, who has agreed to what the first one proposed.
+    """
 
     identity: str
     worker_id: str | None = None
+    confirmed_by: str | None = None
 
 
 GATEWAY: Final = Actor("gateway")

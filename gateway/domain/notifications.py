@@ -9,7 +9,8 @@ from typing import Final
 from gateway.domain.models import AlertKind
 
 URGENT: Final = frozenset(kind for kind in AlertKind if kind.is_about_tasks) - {AlertKind.TASK_UNCLAIMED} | {
-    AlertKind.BUDGET_USED_UP
+    AlertKind.BUDGET_USED_UP,
+    AlertKind.RESUME_PROPOSED,
 }
 """What waits for a person's decision, or stops every order. The rest is told in digests."""
 

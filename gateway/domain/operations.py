@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import Final
 
+from gateway.domain.approvals import Consent
 from gateway.domain.findings import Finding
 from gateway.domain.leases import Verification
 from gateway.domain.models import AlertKind, Report, TaskDetail
@@ -29,6 +31,51 @@ class Resolution:
     state: OrderState | None
     site_order_id: str | None
     although_impossible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Starting dispatch again, for all sites."""
+
+    reason: str
+
+
+ProposedDecision = Resolution | Consent | Resumption
+
+
+class ProposalStatus(StrEnum):
+    """Where a proposal stands."""
+
+    WAITING = "waiting"
+    CONFIRMED = "confirmed"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+    OBSOLETE = "obsolete"
+    """What it was about has changed since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A decision that one person has proposed and another has to confirm. Times are UTC text.
+
+    `basis`: on what it rests, as it was when it was proposed; where that has changed nothing is decided by it.
+    `closed_by` None: it waits still.
+    """
+
+    proposal_id: int
+    decision: ProposedDecision
+    basis: str
+    proposed_by: str
+    proposed_at: str
+    valid_until: str
+    status: ProposalStatus = ProposalStatus.WAITING
+    closed_by: str | None = None
+    closed_at: str | None = None
+    closed_reason: str = ""
+
+    def has_run_out(self, utc: str) -> bool:
+        """Tell whether its time is over: at `valid_until` itself it is not."""
+        return utc > self.valid_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +127,10 @@ class LateReport:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A task to decide about, with everything known. `settles_in`: None when it may become failed now, or never."""
+    """A task to decide about, with everything known. `settles_in`: None when it may become failed now, or never.
+
+    `proposal`: what waits for a second person about it.
+    """
 
     task: TaskDetail
     finding: Finding
@@ -90,6 +140,7 @@ class Decision:
     last_worker_id: str | None
     alerts: tuple[Alert, ...]
     settles_in: timedelta | None
+    proposal: Proposal | None = None
 
     @property
     def summary(self) -> str:

@@ -50,6 +50,8 @@ class Reason(StrEnum):
     BUDGET_NOT_FOUND = "budget_not_found"
     APPROVAL_REQUIRED = "approval_required"
     APPROVAL_EXPIRED = "approval_expired"
+    SECOND_PERSON_REQUIRED = "second_person_required"
+    PROPOSAL_NOT_FOUND = "proposal_not_found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Refusal:
     allowed: tuple[str, ...] = field(default=())
     recorded_late: bool = False
     retry_after: timedelta | None = None
+    proposal_id: int = 0
 
 
 class RefusedError(Exception):

@@ -11,7 +11,9 @@ from gateway.domain.models import Task
 from gateway.domain.operations import HistoryEvent
 from gateway.domain.states import OrderState, Placement, TaskStatus
 
-DECISIONS: Final = ("approve", "deny", "requeue", "withdraw", "cancel", "cancel_request", "resolve", "expire_now")
+DECISIONS: Final = (
+    "approve", "deny", "requeue", "withdraw", "cancel", "cancel_request", "resolve", "expire_now", "proposal_confirmed",
+)  # fmt: skip
 """Kinds of event that are a person's decision about a task."""
 
 MAX_DECISIONS: Final = 20

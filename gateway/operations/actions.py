@@ -12,6 +12,7 @@ from gateway.domain.operations import Resolution
 from gateway.domain.refusals import Reason, Refusal
 from gateway.domain.states import NOTHING_PLACED, Placement, TaskStatus
 from gateway.domain.transitions import Event, allowed, allows, check
+from gateway.operations.second_person import propose, resolving_needs_another
 from gateway.operations.statement import (
     another_number,
     earlier_statement,
@@ -78,6 +79,8 @@ def resolve(tx: Transaction, now: Instant, policy: Policy, told: Resolution, act
     if refusal is not None:
         record_refusal(tx, now, task, "resolve_refused", actor, refusal)
         return refusal
+    if resolving_needs_another(policy, task, actor):
+        return propose(tx, now, policy, told, actor)
     numbers = order_numbers.of_task(tx, task.task_id)
     state = state_of(task, told)
     placed = told.outcome is TaskStatus.SUCCEEDED or (state is not None and state not in NOTHING_PLACED)

@@ -33,6 +33,8 @@ _ENDS_BY_ITSELF: Final[Mapping[AlertKind, str]] = {
     AlertKind.BUDGET_NEARLY_USED: "it clears itself when the budget renews, or is raised or removed",
     AlertKind.BUDGET_USED_UP: "it clears itself when the budget renews, or is raised or removed",
     AlertKind.APPROVAL_REQUIRED: "it clears itself when the task is approved or denied, or has left the queue",
+    AlertKind.PROPOSAL_WAITING: "it clears itself when the proposal is confirmed or withdrawn, or has lapsed",
+    AlertKind.RESUME_PROPOSED: "it clears itself when the proposal is confirmed or withdrawn, or has lapsed",
 }
 
 

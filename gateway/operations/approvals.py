@@ -3,7 +3,7 @@
 A repeat after a lost answer changes nothing and is told as one. What is refused goes into the history, with who asked.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from gateway.domain.approvals import Approval, Consent, Verdict, intent_sha256
@@ -13,6 +13,7 @@ from gateway.domain.models import Actor, Policy, Task, TaskDetail
 from gateway.domain.refusals import Reason, Refusal, Violation
 from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event, check
+from gateway.operations.second_person import approving_needs_another, propose
 from gateway.orders.history import record_refusal
 from gateway.orders.hold import expire_if_due
 from gateway.orders.submit import not_found
@@ -48,6 +49,9 @@ def approve(tx: Transaction, now: Instant, policy: Policy, consent: Consent, act
         return refusal
     if total is None or (task.max_total_yen is not None and total > task.max_total_yen):
         return _no_total(task)
+    if approving_needs_another(policy, total, actor):
+        told = replace(consent, max_total_yen=total, valid_for=valid_for)
+        return propose(tx, now, policy, told, actor)
     until = now.later(valid_for)
     approvals.end(tx, now, task.task_id)
     approvals.add(tx, now, _decision(now, task, latest, Verdict.APPROVED, consent.reason, actor, total, until))

@@ -18,6 +18,7 @@ from gateway.domain.search import Position, TaskSearch
 from gateway.domain.states import TaskStatus
 from gateway.domain.transitions import Event, allowed, check
 from gateway.operations.actions import requeue, resolution_refused, resolve
+from gateway.operations.second_person import resolving_needs_another
 from gateway.orders.cancel import cancel, cancel_refused
 from gateway.orders.history import record_refusal
 from gateway.orders.search import search_tasks
@@ -61,10 +62,14 @@ class SeenTask:
 
 @dataclass(frozen=True, slots=True)
 class DecisionOutcome:
-    """What a decision would come to for a task: `refusal` says why it would not be taken."""
+    """What a decision would come to for a task: `refusal` says why it would not be taken.
+
+    `needs_second_person`: it would be proposed.
+    """
 
     task: Task
     refusal: Refusal | None
+    needs_second_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +89,11 @@ def list_outcomes(
     wanted: TaskSearch,
     after: Position | None,
     count: int,
+    actor: Actor,
 ) -> Page[DecisionOutcome, Position]:
-    """Return a page of the wanted tasks, as `search_tasks` does, with what the decision would come to for each."""
+    """Return a page of the wanted tasks, as `search_tasks` does, with what the decision of `actor` would come to."""
     page = search_tasks(tx, now, wanted, after, count)
-    outcomes = (DecisionOutcome(found.task, _refused(tx, now, policy, kind, found.task)) for found in page.items)
-    return Page(tuple(outcomes), page.next_after)
+    return Page(tuple(_outcome(tx, now, policy, kind, found.task, actor) for found in page.items), page.next_after)
 
 
 def decide(
@@ -130,6 +135,14 @@ def _take(
             return cancel(tx, now, task_id, reason, actor)
         case DecisionKind.RESOLVE_FAILED | DecisionKind.RESOLVE_SUCCEEDED:
             return resolve(tx, now, policy, _statement(kind, task_id, reason), actor)
+
+
+def _outcome(
+    tx: ReadTransaction, now: Instant, policy: Policy, kind: DecisionKind, task: Task, actor: Actor
+) -> DecisionOutcome:
+    refusal = _refused(tx, now, policy, kind, task)
+    resolves = _EVENTS[kind] is Event.RESOLVE and refusal is None
+    return DecisionOutcome(task, refusal, resolves and resolving_needs_another(policy, task, actor))
 
 
 def _refused(tx: ReadTransaction, now: Instant, policy: Policy, kind: DecisionKind, task: Task) -> Refusal | None:

@@ -10,6 +10,7 @@ from gateway.domain.paging import Page, fill
 from gateway.domain.transitions import allowed
 from gateway.operations.actions import settles_in
 from gateway.operations.finding import finding
+from gateway.operations.second_person import waiting_about
 from gateway.orders.read import size_of_task
 from gateway.store import alerts, late_reports, leases, tasks
 from gateway.store.port import ReadTransaction
@@ -70,4 +71,5 @@ def decision_about(tx: ReadTransaction, now: Instant, policy: Policy, task: Task
         last_worker_id=held[-1].worker_id if held else None,
         alerts=alerts.standing_of_task(tx, task.task_id),
         settles_in=settles_in(now, policy, task, held),
+        proposal=waiting_about(tx, now, task.task_id),
     )

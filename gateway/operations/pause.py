@@ -2,8 +2,10 @@
 
 from gateway.domain.health import Pause
 from gateway.domain.instant import Instant
-from gateway.domain.models import Actor, AlertKind
+from gateway.domain.models import Actor, AlertKind, Policy
+from gateway.domain.operations import Resumption
 from gateway.domain.refusals import Reason, Refusal
+from gateway.operations.second_person import propose, resuming_needs_another
 from gateway.orders.expire import expire_due
 from gateway.orders.history import record_general
 from gateway.orders.topics import notify_queue
@@ -18,8 +20,13 @@ def pause(tx: Transaction, now: Instant, site: str, reason: str, actor: Actor) -
     return pauses.standing(tx)
 
 
-def resume(tx: Transaction, now: Instant, site: str, reason: str, actor: Actor) -> tuple[Pause, ...]:
+def resume(
+    tx: Transaction, now: Instant, policy: Policy, site: str, reason: str, actor: Actor
+) -> tuple[Pause, ...] | Refusal:
     """Lift the pause of a site, or the one of all sites (""); pauses of single sites stay then."""
+    of_all = None if site else pauses.of_all_sites(tx)
+    if of_all is not None and resuming_needs_another(tx, policy, of_all, actor):
+        return propose(tx, now, policy, Resumption(reason), actor)
     if pauses.lift(tx, site):
         record_general(tx, now, "resume", actor, reason=reason, site=site)
         notify_queue(tx, None)

@@ -105,6 +105,11 @@ def _for_a_person(tx: ReadTransaction, found: Health) -> Iterator[Problem]:
         waiting.append(f"{found.held_for_approval_count} held for approval")
     if waiting:
         yield Problem(ProblemKind.DECISION_WAITING, f"{', '.join(waiting)} to decide; see `order-gateway decisions`")
+    proposed = counts.waiting_proposals(tx, _COUNTED)
+    if proposed:
+        more = " or more" * (proposed >= _COUNTED)
+        told = f"proposals that wait for a second person: {proposed}{more}; see `order-gateway proposals list`"
+        yield Problem(ProblemKind.PROPOSAL_WAITING, told)
     standing = [f"{count} {kind}" for kind, count in counts.standing_alerts_by_kind(tx).items()]
     if standing:
         yield Problem(ProblemKind.ALERT_STANDING, f"{', '.join(standing)}; see `order-gateway alerts`")

@@ -32,7 +32,7 @@ def record(
     """
     history.append(
         tx, now, task.task_id, kind, actor,
-        moved=(task.status, after or task.status), reason=reason, details_json=dump(details),
+        moved=(task.status, after or task.status), reason=reason, details_json=_details(actor, details),
     )  # fmt: skip
     tx.notify(topic_of(task.task_id))
 
@@ -41,7 +41,7 @@ def record_general(
     tx: Transaction, now: Instant, kind: str, actor: Actor, *, subject: str = "", reason: str = "", **details: Any
 ) -> None:
     """Append an event that moves no task: of the whole gateway, or of a task that stays as it is."""
-    history.append(tx, now, subject, kind, actor, reason=reason, details_json=dump(details))
+    history.append(tx, now, subject, kind, actor, reason=reason, details_json=_details(actor, details))
 
 
 def record_refusal(
@@ -61,3 +61,7 @@ def record_refusal(
 def refusal_details(refusal: Refusal, actor: Actor, **details: Any) -> dict[str, Any]:
     """Return what the history keeps of a refusal: its reason and whom it met, and what else is known."""
     return {"refusal": refusal.reason.value, "by": actor.worker_id or actor.identity, **details}
+
+
+def _details(actor: Actor, details: dict[str, Any]) -> str:
+    return dump(details if actor.confirmed_by is None else {**details, "confirmed_by": actor.confirmed_by})

@@ -63,5 +63,10 @@ def failing_callbacks(tx: ReadTransaction, attempts: int, count: int) -> int:
     return _count(tx.one("callbacks_failing_count", attempts=attempts, count=count))
 
 
+def waiting_proposals(tx: ReadTransaction, count: int) -> int:
+    """Return how many proposals wait for a second person, counted up to `count`."""
+    return _count(tx.one("proposals_waiting_count", count=count))
+
+
 def _count(row: Row | None) -> int:
     return 0 if row is None else int(row["count"])

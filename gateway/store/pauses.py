@@ -13,6 +13,11 @@ def standing(tx: ReadTransaction) -> tuple[Pause, ...]:
     )
 
 
+def of_all_sites(tx: ReadTransaction) -> Pause | None:
+    """Return the pause of all sites, if it stands."""
+    return next((pause for pause in standing(tx) if pause.site is None), None)
+
+
 def add(tx: Transaction, now: Instant, site: str, reason: str, actor: Actor) -> bool:
     """Pause a site ("": all); False if it is paused already, and that pause is left as it is."""
     return tx.change("pause_set", site=site, at=now.utc, by=actor.identity, reason=reason) > 0

@@ -11,6 +11,7 @@ from gateway.operations.alert_outbox import settle_logged, unlogged
 from gateway.operations.alerts import WorkerWatch, watch_queue
 from gateway.operations.budgets import watch_budgets
 from gateway.operations.notifications import file_notifications
+from gateway.operations.proposals import close_lapsed
 from gateway.store.alert_deliveries import Notice
 from gateway.store.port import Store, Transaction
 
@@ -55,6 +56,7 @@ class AlertSweep:
 
     def _watch(self, tx: Transaction, now: Instant) -> int:
         changes = watch_queue(tx, now, self._policy) + watch_budgets(tx, now, self._policy)
+        changes += close_lapsed(tx, now)
         return changes + self._workers.look(tx, now, self._policy)
 
 

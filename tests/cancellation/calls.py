@@ -15,7 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 from ordergateway.v1 import account_queries_pb2, operations_pb2, orders_pb2
 
 from tests.cancellation.rig import Rig
-from tests.simulation.approvers import APPROVER
+from tests.simulation.approvers import APPROVER, COLLEAGUE
 
 SESSION, JOURNAL = "session-of-worker-1", "journal-of-worker-1"
 WAIT = Duration(seconds=5)
@@ -211,6 +211,20 @@ STALE: tuple[Step, ...] = (*HELD, expire)
 LATE: tuple[Step, ...] = (*STALE, lambda rig: refused(rig, "OrderLeaseService/ReportOrder", late))
 
 
+def one_proposal(_rig: Rig) -> dict[str, Any]:
+    return {"proposal_id": 1, "reason": "a reason"}
+
+
+async def as_colleague(rig: Rig) -> None:
+    rig.metadata = COLLEAGUE
+
+
+PROPOSED: tuple[Step, ...] = (
+    submit_for_approval,
+    lambda rig: refused(rig, "OperationsService/ApproveOrder", lambda rig: person(rig) | {"max_total_yen": 100_001}),
+)
+
+
 async def refused(rig: Rig, method: str, fields: Callable[[Rig], dict[str, Any]]) -> None:
     """A call whose refusal is what matters."""
     try:
@@ -275,6 +289,9 @@ CASES = (
         lambda rig: person(rig) | {"outcome": "TASK_STATUS_SUCCEEDED", "site_order_id": "site-order-1"},
         steps=STALE,
     ),
+    Case("OperationsService/ListProposals", nothing, READS, PROPOSED),
+    Case("OperationsService/ConfirmProposal", one_proposal, steps=(*PROPOSED, as_colleague)),
+    Case("OperationsService/WithdrawProposal", one_proposal, steps=PROPOSED),
     Case("OperationsService/ExpireOrder", person, steps=HELD),
     Case("OperationsService/PauseDispatch", lambda _: {"reason": "a reason"}),
     Case("OperationsService/ResumeDispatch", lambda _: {"reason": "a reason"}, steps=(pause,)),

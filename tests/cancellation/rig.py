@@ -24,7 +24,7 @@ from gateway.clock import ServiceClock
 from gateway.composition import Gateway
 from gateway.dispatch.notifier import Notifier
 from gateway.store.sqlite.engine import SqliteStore
-from tests.simulation.gateway_machine import GatewayMachine
+from tests.simulation.gateway_machine import SETTINGS, GatewayMachine
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.store import SimStore
 from tests.simulation.template import MEMORY, migrated
@@ -141,7 +141,8 @@ class Rig:
         shutil.copy(migrated(), folder / "gateway.db")
         self.loop = Loop()
         chance = random.Random(1)  # noqa: S311 -- reproducible on purpose
-        self.machine = WholeGateway(self.loop, folder, chance, Trace(self.loop.time, folder))
+        settings = SETTINGS.model_copy(update={"second_person": True})
+        self.machine = WholeGateway(self.loop, folder, chance, Trace(self.loop.time, folder), settings)
         self.machine.watch = Unwatched()
         self.machine.start()
         self.run(asyncio.sleep(1))

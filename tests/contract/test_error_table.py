@@ -23,7 +23,7 @@ SECRET_OF_MIKA: Final = "a-secret-of-mika"
 TOKENS: Final = {
     "api_token": ("every-role",),
     "upstream_token": ("upstream-only",),
-    "operator_token": (f"mika={SECRET_OF_MIKA}",),
+    "operator_token": (f"mika={SECRET_OF_MIKA}", "riku=a-secret-of-rikus"),
 }
 
 
@@ -312,6 +312,20 @@ async def approval_of_one_s_own(stage: Stage) -> None:
     )
 
 
+async def second_person_required(stage: Stage) -> None:
+    about = {"task_id": "po-1", "site": "rakuten", "intent_json": "{}", "requires_approval": True}
+    await stage.clients.grpc("OrderService/SubmitOrder", **about)
+    async with clients(stage.gateway.port, stage.gateway.http_port, SECRET_OF_MIKA) as mika:
+        await getattr(mika, stage.transport)(
+            "OperationsService/ApproveOrder", task_id="po-1", reason="needed", max_total_yen=100_001
+        )
+
+
+async def proposal_not_found(stage: Stage) -> None:
+    call = getattr(stage.clients, stage.transport)
+    await call("OperationsService/ConfirmProposal", proposal_id=7, reason="seen it too")
+
+
 EVERYWHERE: Final = TRANSPORTS
 LEASES: Final = ("grpc", "rest")
 CONTRACT: Final = ("grpc", "connect")
@@ -341,6 +355,8 @@ ROWS: Final[dict[Reason, list[tuple[Callable[[Stage], Awaitable[None]], tuple[st
     Reason.CANCEL_TOO_LATE: [(cancel_too_late, CONTRACT)],
     Reason.APPROVAL_REQUIRED: [(approval_required, PERMITS)],
     Reason.APPROVAL_EXPIRED: [(approval_expired, PERMITS)],
+    Reason.SECOND_PERSON_REQUIRED: [(second_person_required, CONTRACT)],
+    Reason.PROPOSAL_NOT_FOUND: [(proposal_not_found, CONTRACT)],
     Reason.PERMIT_TERMS_REQUIRED: [(permit_terms_required, PERMITS)],
     Reason.PERMIT_TERMS_CHANGED: [(permit_terms_changed, PERMITS)],
     Reason.LEASE_NOT_ACKNOWLEDGED: [(lease_not_acknowledged, PERMITS)],
@@ -383,6 +399,8 @@ async def test_a_refusal_is_told_with_its_status_and_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings: dict[str, Any] = {"max_body_bytes": 65_536} | TOKENS
+    if reason is Reason.SECOND_PERSON_REQUIRED:
+        settings["second_person"] = True
     if reason is Reason.TOO_MANY:
         settings["rate_limit_per_second"] = 2
     row = ERRORS[reason]

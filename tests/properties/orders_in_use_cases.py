@@ -120,7 +120,7 @@ class OrdersInUseCases:
         return frozenset(each.site or "" for each in self._run(pause, site, REASON, PERSON))
 
     def resume(self, site: str) -> frozenset[str]:
-        return frozenset(each.site or "" for each in self._run(resume, site, REASON, PERSON))
+        return frozenset(each.site or "" for each in self._run(resume, self._book.policy, site, REASON, PERSON))
 
     def give_back(self, task_id: str, token: str) -> bool:
         done: bool = self._run(undo_lease, task_id, token, Actor("gateway"))

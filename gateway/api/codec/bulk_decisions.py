@@ -66,6 +66,7 @@ def outcome_message(kind: DecisionKind, outcome: DecisionOutcome) -> operations_
         updated_at=timestamp(task.updated_at),
         becomes=task_status_to(BECOMES[kind] if outcome.refusal is None else None),
         refusal=_refusal(outcome.refusal),
+        needs_second_person=outcome.needs_second_person,
     )
 
 

@@ -12,6 +12,7 @@ from ordergateway.v1 import operations_pb2
 from gateway.api.codec.budgets import budget_message
 from gateway.api.codec.leases import verification_message
 from gateway.api.codec.orders import order_state, report_message, task_message, task_status
+from gateway.api.codec.proposals import proposal_message
 from gateway.api.codec.times import datetime_of, duration, timestamp
 from gateway.domain import fields
 from gateway.domain.health import GatewaySeen, Health, Pause, Problem, QueuedTask, WorkerSeen
@@ -204,6 +205,7 @@ def decision_message(decision: Decision) -> operations_pb2.Decision:
         last_worker_id=decision.last_worker_id or "",
         alerts=[alert_message(alert) for alert in decision.alerts],
         settles_in=None if decision.settles_in is None else duration(decision.settles_in),
+        proposal=None if decision.proposal is None else proposal_message(decision.proposal),
     )
 
 

@@ -34,7 +34,8 @@ class BulkDecisions:
         wanted = codec.some_tasks(request.filter, self._policy)
         after = search_position(request.page_token, wanted)
         size = fields.page_size("page_size", request.page_size)
-        page = await self._store.read(list_outcomes, self._policy, kind, wanted, after, size)
+        actor = Actor(call.identity.name)
+        page = await self._store.read(list_outcomes, self._policy, kind, wanted, after, size, actor)
         return operations_pb2.ListDecisionOutcomesResponse(
             outcomes=await converted(lambda outcome: codec.outcome_message(kind, outcome), page.items),
             next_page_token=make_search_token(page.next_after, wanted),

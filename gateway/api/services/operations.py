@@ -16,6 +16,7 @@ from gateway.api.services.budgets import BudgetOperations
 from gateway.api.services.bulk_decisions import BulkDecisions
 from gateway.api.services.callbacks import CallbackOperations
 from gateway.api.services.notifications import NotificationTests, SendTest
+from gateway.api.services.proposals import ProposalOperations
 from gateway.api.services.statements import Statements
 from gateway.domain import fields
 from gateway.domain.contract_version import CONTRACT_VERSION
@@ -41,7 +42,13 @@ BackUp = Callable[[], Awaitable[BackupFacts | Refusal]]
 
 
 class OperationsService(
-    CallbackOperations, ApprovalOperations, BulkDecisions, BudgetOperations, Statements, NotificationTests
+    CallbackOperations,
+    ApprovalOperations,
+    ProposalOperations,
+    BulkDecisions,
+    BudgetOperations,
+    Statements,
+    NotificationTests,
 ):
     """The methods of the service, free of any transport; those of a subject of their own are inherited."""
 
@@ -126,7 +133,7 @@ class OperationsService(
         # A site that is configured no more may still be paused.
         paused = await self._store.read(paused_sites)
         site = codec.site_or_all(request.site, (*self._policy.sites, *paused))
-        pauses = await self._store.write(resume, site, codec.reason(request), _actor(call))
+        pauses = accepted(await self._store.write(resume, self._policy, site, codec.reason(request), _actor(call)))
         return operations_pb2.ResumeDispatchResponse(pauses=_pauses(pauses))
 
     async def list_workers(

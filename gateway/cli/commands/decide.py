@@ -8,8 +8,9 @@ from typing import Annotated, Final
 
 import grpc
 import typer
-from ordergateway.v1 import operations_pb2, orders_pb2
+from ordergateway.v1 import errors_pb2, operations_pb2, orders_pb2
 from rich.progress import Progress
+from rich.text import Text
 
 from common.exit_codes import CommandError, Exit
 from common.output import print_json, say
@@ -90,13 +91,23 @@ def _conclude(
     outcomes: Outcomes, taken: Outcomes, results: Sequence[operations_pb2.DecidedTask], as_json_: bool
 ) -> None:
     """Say what was decided. Raises CommandError where something was left as it was that was to be decided."""
-    refused = [result for result in results if result.HasField("refusal")]
+    answered = [result for result in results if result.HasField("refusal")]
+    proposed = [
+        result for result in answered if result.refusal.reason == errors_pb2.ERROR_REASON_SECOND_PERSON_REQUIRED
+    ]
+    refused = [result for result in answered if result not in proposed]
     if taken and not as_json_:
-        for result in refused:
+        for result in answered:
             say(result.refusal.message)
-        say(f"decided: {_number(len(results) - len(refused))}")
+        say(f"decided: {_number(len(results) - len(answered))}")
     if refused:
         raise CommandError(f"left as it was: {_number(len(refused))}; look again", Exit.REFUSED)
+    if proposed:
+        numbers = " ".join(str(result.refusal.proposal_id) for result in proposed)
+        raise CommandError(
+            f"proposed: {_number(len(proposed))}; somebody else confirms: `order-gateway proposals confirm {numbers}`",
+            Exit.REFUSED,
+        )
     if outcomes and not taken:
         raise CommandError("nothing was decided: it would be refused for each of these", Exit.REFUSED)
 
@@ -150,13 +161,18 @@ def _show(outcomes: Outcomes) -> None:
                 str(Target(outcome.site, outcome.account)),
                 word(orders_pb2.TaskStatus, outcome.status),
                 word(orders_pb2.Placement, outcome.placement),
-                word(orders_pb2.TaskStatus, outcome.becomes),
+                _becomes(outcome),
                 outcome.refusal.message,
             )
             for outcome in outcomes
         ),
         "no such tasks",
     )
+
+
+def _becomes(outcome: operations_pb2.DecisionOutcome) -> Text:
+    becomes = word(orders_pb2.TaskStatus, outcome.becomes)
+    return becomes.append(", once confirmed") if outcome.needs_second_person else becomes
 
 
 def _counted(outcomes: Outcomes, decision: Decision) -> str:

@@ -179,5 +179,9 @@ def _known(decision: operations_pb2.Decision) -> Iterator[tuple[str, Any]]:
         state = name_of(orders_pb2.OrderState, late.report.state)
         number = f", order number {late.report.site_order_id}" if late.report.site_order_id else ""
         yield "late report", f"{when(late, 'received_at')} {late.worker_id}: {state}{number}; {late.refusal}"
+    if decision.HasField("proposal"):
+        proposal = decision.proposal
+        told = f"{proposal.proposed_by} proposes {proposal.summary}, until {when(proposal, 'valid_until')}"
+        yield "proposed", f"{told}; somebody else: `order-gateway proposals confirm {proposal.proposal_id}`"
     for alert in decision.alerts:
         yield f"alert {alert.alert_id}", f"{when(alert, 'raised_at')} {alert.message}"

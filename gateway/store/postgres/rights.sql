@@ -9,7 +9,7 @@ GRANT INSERT ON backups, events, late_reports, restores, query_results, catalog_
 
 -- What moves on, and stays.
 GRANT INSERT, UPDATE ON alerts, approvals, budget_entries, budget_periods, budgets, callbacks, catalog_orders,
-    clock_anchor, notification_channels, query_counts, sweep_leader, target_counts, tasks TO {role};
+    clock_anchor, notification_channels, proposals, query_counts, sweep_leader, target_counts, tasks TO {role};
 
 -- What comes and goes. Triggers say which rows of leases and account_queries may go.
 GRANT INSERT, DELETE ON pauses, store_groups TO {role};

@@ -52,6 +52,9 @@ OperationsService/ResolveOrder O
 OperationsService/ExpireOrder O
 OperationsService/PauseDispatch O
 OperationsService/ResumeDispatch O
+OperationsService/ListProposals O V
+OperationsService/ConfirmProposal O
+OperationsService/WithdrawProposal O
 OperationsService/ListWorkers O V
 OperationsService/ForgetWorker O
 OperationsService/ListEvents O V

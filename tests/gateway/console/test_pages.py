@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from tests.gateway.console.browser import console, offered, text_of
+from selectolax.lexbor import LexborHTMLParser
+
+from tests.gateway.console.browser import OPERATOR, console, offered, text_of, visitor
 
 
 async def test_nothing_waits(tmp_path: Path) -> None:
@@ -35,3 +37,24 @@ async def test_a_stale_task_is_understood_and_resolved(tmp_path: Path) -> None:
         shown = await alice.page("/console/tasks/po-1")
         assert "An order is certain" in text_of(shown)
         assert offered(shown) == ["resolve_succeeded"], "a statement can be revised"
+
+
+async def test_what_one_proposes_another_confirms(tmp_path: Path) -> None:
+    tokens = (OPERATOR, "bob=the-token-of-bobby")
+    async with console(tmp_path, operator_token=tokens, second_person=True) as (gateway, alice):
+        await gateway.api.submit("po-1", requires_approval=True, max_total_yen=500_000)
+        shown = await alice.page("/console/tasks/po-1")
+        done = await alice.send(shown, "approve", max_total_yen="200,000", reason="for the <b>fair</b>")
+        page = LexborHTMLParser(done.text)
+        told = text_of(page, "#proposal-1")
+        assert "Waits for a second person. alice: Approve · ¥200,000" in told
+        assert "for the <b>fair</b>" in told
+        assert "confirm_proposal" not in offered(page), "not by who proposed it"
+        assert "withdraw_proposal" in offered(page)
+        assert gateway.rows("SELECT * FROM approvals") == []
+        async with visitor(gateway) as bob:
+            await bob.sign_in("the-token-of-bobby")
+            await bob.send(await bob.page(), "confirm_proposal", reason="agreed")
+        [approval] = gateway.rows("SELECT decided_by, max_total_yen FROM approvals")
+        assert dict(approval) == {"decided_by": "alice", "max_total_yen": 200_000}
+        assert (await alice.page("/console/tasks/po-1")).css_first("#proposal-1") is None

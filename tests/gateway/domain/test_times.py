@@ -25,6 +25,7 @@ APART = {
     "approvals": {"approval_valid"},
     "sweeps": {"sweep_interval"},
     "sessions": {"console_session"},
+    "proposals": {"proposal_valid"},
     "digests": {"notify_digest"},
     "escalation": {"notify_escalate"},
 }

@@ -77,7 +77,7 @@ class Person:
         return self.book.run(pause, site, WHY, OPERATOR)
 
     def resume(self, site: str = "") -> Any:
-        return self.book.run(resume, site, WHY, OPERATOR)
+        return self.book.run(resume, self.book.policy, site, WHY, OPERATOR)
 
     def forget(self, worker_id: str = "w1") -> Any:
         return self.book.run(forget_worker, worker_id, WHY, OPERATOR)

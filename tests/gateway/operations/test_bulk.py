@@ -24,7 +24,7 @@ class Bulk:
     book: Book
 
     def shown(self, kind: DecisionKind, wanted: TaskSearch = ALL) -> tuple[DecisionOutcome, ...]:
-        return self.book.run(list_outcomes, self.book.policy, kind, wanted, None, 200).items
+        return self.book.run(list_outcomes, self.book.policy, kind, wanted, None, 200, OPERATOR).items
 
     def decide(self, kind: DecisionKind, outcomes: Any) -> list[DecidedTask]:
         seen = [SeenTask(outcome.task.task_id, outcome.task.updated_at) for outcome in outcomes]

@@ -67,6 +67,7 @@ FENCES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "budget_remove": ({"budget_id": "house", "removed_at": None}, {"removed_at": "t"}),
     "budget_entry_count_anew": ({"entry": 1, "state": "reserved", ":state": "released", "counted_yen": 5, ":yen": 5},
                                 {"state": "released"}),
+    "proposal_close": ({"proposal_id": 1, "closed_at": None}, {"closed_at": "t"}),
     "alert_clear": ({"alert_id": 1, "cleared_at": None}, {"cleared_at": "t"}),
     "catalog_order_asked": ({"site": "a", "account": "", "order_number": "1"}, {"account": "b", "order_number": "2"}),
     "catalog_order_detail": ({"site": "a", "account": "", "order_number": "1"}, {"account": "b", "order_number": "2"}),

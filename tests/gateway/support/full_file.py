@@ -50,6 +50,8 @@ def fill_file(path: Path) -> None:
     add("order_numbers", site="rakuten", site_order_id=ODD, task_id="po-1", told_at=AT, account="a1")
     add("approvals", task_id="po-1", approval_number=1, verdict="approved", decided_by="mika", decided_at=AT,
         reason=ODD, intent_hash="h", max_total_yen=LARGE, valid_until="9999")  # fmt: skip
+    add("proposals", kind="approve", task_id="po-1", decision_json="{}", reason=ODD, basis="1", proposed_by="mika",
+        proposed_at=AT, valid_until="9999")  # fmt: skip
     for number in range(7):
         add("events", occurred_at=AT, subject=f"po-{number}", kind="submit", actor="upstream", reason=ODD * number)
     add("workers", worker_id=ODD, last_seen_at=AT, last_seen_us=0)

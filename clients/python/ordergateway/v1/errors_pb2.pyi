@@ -12,12 +12,13 @@ never on the message text.
   INVALID_ARGUMENT     INVALID_FIELD                                    correct the named fields; never retry as is
   NOT_FOUND            TASK_NOT_FOUND, QUERY_NOT_FOUND,                 check the identifier
                        WORKER_NOT_FOUND, CALLBACK_NOT_FOUND,
-                       BUDGET_NOT_FOUND
+                       BUDGET_NOT_FOUND, PROPOSAL_NOT_FOUND
   FAILED_PRECONDITION  LEASE_INVALID, STATUS_CONFLICT,                  read current_status; do not retry as is
                        QUERY_LEASE_INVALID, PERMIT_*, TERMS_OVER_CAP,
                        TOO_LATE, CANCEL_REQUESTED, CANCEL_TOO_LATE,
                        BUDGET_EXCEEDED, APPROVAL_REQUIRED,
-                       APPROVAL_EXPIRED, FEATURE_OFF
+                       APPROVAL_EXPIRED, FEATURE_OFF,
+                       SECOND_PERSON_REQUIRED                           let somebody else confirm proposal_id
   ABORTED              ANOTHER_TASK_ACTIVE, DISPATCH_PAUSED,            wait retry_after (or a while), ask again
                        PERMIT_NOT_SETTLED
   UNAUTHENTICATED      UNAUTHENTICATED                                  send a valid bearer token
@@ -108,7 +109,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 19
     """No token, or one that is not valid."""
     ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 20
-    """The token is valid, its role may not call this; or it may not approve this task, see ApproveOrder."""
+    """The token is valid, its role may not call this; or it may not approve this task, see ApproveOrder, or confirm
+    this proposal, see ConfirmProposal.
+    """
     ERROR_REASON_TOO_LARGE: _ErrorReason.ValueType  # 21
     """The request is larger than any may be; the message names the limit. A field over its own limit is INVALID_FIELD."""
     ERROR_REASON_TOO_MANY: _ErrorReason.ValueType  # 22
@@ -164,6 +167,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """Permit refused: the task's approval has run out. The worker ends the task as needs_human and clicks nothing; it needs a
     new approval.
     """
+    ERROR_REASON_SECOND_PERSON_REQUIRED: _ErrorReason.ValueType  # 37
+    """The decision is risky and was not taken: it is filed as the proposal `proposal_id`, or another one stands about the same
+    and has to be dealt with first. Somebody else than who proposed it confirms it (ConfirmProposal), or it is withdrawn.
+    """
+    ERROR_REASON_PROPOSAL_NOT_FOUND: _ErrorReason.ValueType  # 38
+    """No proposal has this proposal_id."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Which rule refused the call."""
@@ -215,7 +224,9 @@ ERROR_REASON_FEATURE_OFF: ErrorReason.ValueType  # 18
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 19
 """No token, or one that is not valid."""
 ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 20
-"""The token is valid, its role may not call this; or it may not approve this task, see ApproveOrder."""
+"""The token is valid, its role may not call this; or it may not approve this task, see ApproveOrder, or confirm
+this proposal, see ConfirmProposal.
+"""
 ERROR_REASON_TOO_LARGE: ErrorReason.ValueType  # 21
 """The request is larger than any may be; the message names the limit. A field over its own limit is INVALID_FIELD."""
 ERROR_REASON_TOO_MANY: ErrorReason.ValueType  # 22
@@ -271,6 +282,12 @@ ERROR_REASON_APPROVAL_EXPIRED: ErrorReason.ValueType  # 36
 """Permit refused: the task's approval has run out. The worker ends the task as needs_human and clicks nothing; it needs a
 new approval.
 """
+ERROR_REASON_SECOND_PERSON_REQUIRED: ErrorReason.ValueType  # 37
+"""The decision is risky and was not taken: it is filed as the proposal `proposal_id`, or another one stands about the same
+and has to be dealt with first. Somebody else than who proposed it confirms it (ConfirmProposal), or it is withdrawn.
+"""
+ERROR_REASON_PROPOSAL_NOT_FOUND: ErrorReason.ValueType  # 38
+"""No proposal has this proposal_id."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final
@@ -314,6 +331,7 @@ class ErrorDetail(_message.Message):
     ALLOWED_FIELD_NUMBER: _builtins.int
     RECORDED_LATE_FIELD_NUMBER: _builtins.int
     RETRY_AFTER_FIELD_NUMBER: _builtins.int
+    PROPOSAL_ID_FIELD_NUMBER: _builtins.int
     reason: Global___ErrorReason.ValueType
     """Which rule refused."""
     code: _builtins.int
@@ -326,6 +344,8 @@ class ErrorDetail(_message.Message):
     """Where the query stands now; unspecified where no query is concerned."""
     recorded_late: _builtins.bool
     """True when a refused report was kept in the task's history all the same: the caller need not send it again."""
+    proposal_id: _builtins.int
+    """The proposal that waits for a second person; only with SECOND_PERSON_REQUIRED."""
     @_builtins.property
     def violations(self) -> _containers.RepeatedCompositeFieldContainer[Global___FieldViolation]:
         """The refused fields; only with INVALID_FIELD."""
@@ -352,10 +372,11 @@ class ErrorDetail(_message.Message):
         allowed: _abc.Iterable[_builtins.str] | None = ...,
         recorded_late: _builtins.bool = ...,
         retry_after: _duration_pb2.Duration | None = ...,
+        proposal_id: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["retry_after", b"retry_after"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "code", b"code", "current_query_status", b"current_query_status", "current_status", b"current_status", "message", b"message", "reason", b"reason", "recorded_late", b"recorded_late", "retry_after", b"retry_after", "violations", b"violations"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "code", b"code", "current_query_status", b"current_query_status", "current_status", b"current_status", "message", b"message", "proposal_id", b"proposal_id", "reason", b"reason", "recorded_late", b"recorded_late", "retry_after", b"retry_after", "violations", b"violations"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

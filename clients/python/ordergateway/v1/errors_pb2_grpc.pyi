@@ -12,12 +12,13 @@ never on the message text.
   INVALID_ARGUMENT     INVALID_FIELD                                    correct the named fields; never retry as is
   NOT_FOUND            TASK_NOT_FOUND, QUERY_NOT_FOUND,                 check the identifier
                        WORKER_NOT_FOUND, CALLBACK_NOT_FOUND,
-                       BUDGET_NOT_FOUND
+                       BUDGET_NOT_FOUND, PROPOSAL_NOT_FOUND
   FAILED_PRECONDITION  LEASE_INVALID, STATUS_CONFLICT,                  read current_status; do not retry as is
                        QUERY_LEASE_INVALID, PERMIT_*, TERMS_OVER_CAP,
                        TOO_LATE, CANCEL_REQUESTED, CANCEL_TOO_LATE,
                        BUDGET_EXCEEDED, APPROVAL_REQUIRED,
-                       APPROVAL_EXPIRED, FEATURE_OFF
+                       APPROVAL_EXPIRED, FEATURE_OFF,
+                       SECOND_PERSON_REQUIRED                           let somebody else confirm proposal_id
   ABORTED              ANOTHER_TASK_ACTIVE, DISPATCH_PAUSED,            wait retry_after (or a while), ask again
                        PERMIT_NOT_SETTLED
   UNAUTHENTICATED      UNAUTHENTICATED                                  send a valid bearer token

@@ -23,7 +23,7 @@ from ordergateway.v1.budgets_pb2 import DeleteBudgetRequest, DeleteBudgetRespons
 from ordergateway.v1.statements_pb2 import ListStatementRequest, ListStatementResponse
 from pyqwest import Client, SyncClient
 
-from .operations_pb2 import ApproveOrderRequest, ApproveOrderResponse, ClearAlertRequest, ClearAlertResponse, CreateBackupRequest, CreateBackupResponse, DecideOrdersRequest, DecideOrdersResponse, DenyOrderRequest, DenyOrderResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListApprovalsRequest, ListApprovalsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionOutcomesRequest, ListDecisionOutcomesResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, SendTestNotificationRequest, SendTestNotificationResponse, WithdrawOrderRequest, WithdrawOrderResponse
+from .operations_pb2 import ApproveOrderRequest, ApproveOrderResponse, ClearAlertRequest, ClearAlertResponse, ConfirmProposalRequest, ConfirmProposalResponse, CreateBackupRequest, CreateBackupResponse, DecideOrdersRequest, DecideOrdersResponse, DenyOrderRequest, DenyOrderResponse, ExpireOrderRequest, ExpireOrderResponse, ForgetWorkerRequest, ForgetWorkerResponse, GetHealthRequest, GetHealthResponse, GetInfoRequest, GetInfoResponse, ListAlertsRequest, ListAlertsResponse, ListApprovalsRequest, ListApprovalsResponse, ListCallbacksRequest, ListCallbacksResponse, ListDecisionOutcomesRequest, ListDecisionOutcomesResponse, ListDecisionsRequest, ListDecisionsResponse, ListEventsRequest, ListEventsResponse, ListProposalsRequest, ListProposalsResponse, ListWorkersRequest, ListWorkersResponse, PauseDispatchRequest, PauseDispatchResponse, ReplayCallbackRequest, ReplayCallbackResponse, RequeueOrderRequest, RequeueOrderResponse, ResolveOrderRequest, ResolveOrderResponse, ResumeDispatchRequest, ResumeDispatchResponse, SendTestCallbackRequest, SendTestCallbackResponse, SendTestNotificationRequest, SendTestNotificationResponse, WithdrawOrderRequest, WithdrawOrderResponse, WithdrawProposalRequest, WithdrawProposalResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -84,7 +84,7 @@ class OperationsService(Protocol):
         repeat, as long as the task does not wait for another one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
-        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended; SECOND_PERSON_REQUIRED).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -122,8 +122,8 @@ class OperationsService(Protocol):
         with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
         is called back again.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
-        retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT, SECOND_PERSON_REQUIRED), ABORTED
+        (PERMIT_NOT_SETTLED with retry_after).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -167,7 +167,34 @@ class OperationsService(Protocol):
         """
         Starts dispatch again.
 
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (SECOND_PERSON_REQUIRED).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def list_proposals(self, request: ListProposalsRequest, ctx: RequestContext[ListProposalsRequest, ListProposalsResponse], /) -> ListProposalsResponse:
+        """
+        Proposals of risky decisions, newest first.
+
         Refusals: INVALID_ARGUMENT.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def confirm_proposal(self, request: ConfirmProposalRequest, ctx: RequestContext[ConfirmProposalRequest, ConfirmProposalResponse], /) -> ConfirmProposalResponse:
+        """
+        Confirms what somebody else has proposed, and so takes that decision, by all of its rules. What has changed since it was
+        proposed is left as it is. A repeat by the same identity changes nothing and is told as one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), PERMISSION_DENIED (the token proposed it, has no name or, for
+        an approval, filed the task), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed, has expired, or what it is about has
+        changed; next: look again, and propose it anew), and those of the decision itself.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    async def withdraw_proposal(self, request: WithdrawProposalRequest, ctx: RequestContext[WithdrawProposalRequest, WithdrawProposalResponse], /) -> WithdrawProposalResponse:
+        """
+        Withdraws a proposal, one's own or another's; nothing is decided. A repeat by the same identity changes nothing.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -458,6 +485,39 @@ class OperationsServiceASGIApplication(ConnectASGIApplication[OperationsService]
                         stream_type=StreamType.UNARY,
                     ),
                     function=svc.resume_dispatch,
+                ),
+                "/ordergateway.v1.OperationsService/ListProposals": Endpoint.unary(
+                    method=MethodInfo(
+                        name="ListProposals",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListProposalsRequest,
+                        output=ListProposalsResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.list_proposals,
+                ),
+                "/ordergateway.v1.OperationsService/ConfirmProposal": Endpoint.unary(
+                    method=MethodInfo(
+                        name="ConfirmProposal",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ConfirmProposalRequest,
+                        output=ConfirmProposalResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.confirm_proposal,
+                ),
+                "/ordergateway.v1.OperationsService/WithdrawProposal": Endpoint.unary(
+                    method=MethodInfo(
+                        name="WithdrawProposal",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=WithdrawProposalRequest,
+                        output=WithdrawProposalResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=svc.withdraw_proposal,
                 ),
                 "/ordergateway.v1.OperationsService/ListWorkers": Endpoint.unary(
                     method=MethodInfo(
@@ -788,7 +848,7 @@ class OperationsServiceClient(ConnectClient):
         repeat, as long as the task does not wait for another one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
-        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended; SECOND_PERSON_REQUIRED).
         """
         return await self.execute_unary(
             request=request,
@@ -894,8 +954,8 @@ class OperationsServiceClient(ConnectClient):
         with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
         is called back again.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
-        retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT, SECOND_PERSON_REQUIRED), ABORTED
+        (PERMIT_NOT_SETTLED with retry_after).
         """
         return await self.execute_unary(
             request=request,
@@ -1026,7 +1086,7 @@ class OperationsServiceClient(ConnectClient):
         """
         Starts dispatch again.
 
-        Refusals: INVALID_ARGUMENT.
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (SECOND_PERSON_REQUIRED).
         """
         return await self.execute_unary(
             request=request,
@@ -1035,6 +1095,86 @@ class OperationsServiceClient(ConnectClient):
                 service_name="ordergateway.v1.OperationsService",
                 input=ResumeDispatchRequest,
                 output=ResumeDispatchResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    async def list_proposals(
+        self,
+        request: ListProposalsRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListProposalsResponse:
+        """
+        Proposals of risky decisions, newest first.
+
+        Refusals: INVALID_ARGUMENT.
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListProposals",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListProposalsRequest,
+                output=ListProposalsResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    async def confirm_proposal(
+        self,
+        request: ConfirmProposalRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> ConfirmProposalResponse:
+        """
+        Confirms what somebody else has proposed, and so takes that decision, by all of its rules. What has changed since it was
+        proposed is left as it is. A repeat by the same identity changes nothing and is told as one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), PERMISSION_DENIED (the token proposed it, has no name or, for
+        an approval, filed the task), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed, has expired, or what it is about has
+        changed; next: look again, and propose it anew), and those of the decision itself.
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ConfirmProposal",
+                service_name="ordergateway.v1.OperationsService",
+                input=ConfirmProposalRequest,
+                output=ConfirmProposalResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    async def withdraw_proposal(
+        self,
+        request: WithdrawProposalRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> WithdrawProposalResponse:
+        """
+        Withdraws a proposal, one's own or another's; nothing is decided. A repeat by the same identity changes nothing.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed).
+        """
+        return await self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="WithdrawProposal",
+                service_name="ordergateway.v1.OperationsService",
+                input=WithdrawProposalRequest,
+                output=WithdrawProposalResponse,
                 idempotency_level=IdempotencyLevel.IDEMPOTENT,
                 stream_type=StreamType.UNARY,
             ),
@@ -1476,7 +1616,7 @@ class OperationsServiceSync(Protocol):
         repeat, as long as the task does not wait for another one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
-        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended; SECOND_PERSON_REQUIRED).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -1514,8 +1654,8 @@ class OperationsServiceSync(Protocol):
         with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
         is called back again.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
-        retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT, SECOND_PERSON_REQUIRED), ABORTED
+        (PERMIT_NOT_SETTLED with retry_after).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -1559,7 +1699,34 @@ class OperationsServiceSync(Protocol):
         """
         Starts dispatch again.
 
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (SECOND_PERSON_REQUIRED).
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def list_proposals(self, request: ListProposalsRequest, ctx: RequestContext[ListProposalsRequest, ListProposalsResponse], /) -> ListProposalsResponse:
+        """
+        Proposals of risky decisions, newest first.
+
         Refusals: INVALID_ARGUMENT.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def confirm_proposal(self, request: ConfirmProposalRequest, ctx: RequestContext[ConfirmProposalRequest, ConfirmProposalResponse], /) -> ConfirmProposalResponse:
+        """
+        Confirms what somebody else has proposed, and so takes that decision, by all of its rules. What has changed since it was
+        proposed is left as it is. A repeat by the same identity changes nothing and is told as one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), PERMISSION_DENIED (the token proposed it, has no name or, for
+        an approval, filed the task), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed, has expired, or what it is about has
+        changed; next: look again, and propose it anew), and those of the decision itself.
+        """
+        raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
+
+    def withdraw_proposal(self, request: WithdrawProposalRequest, ctx: RequestContext[WithdrawProposalRequest, WithdrawProposalResponse], /) -> WithdrawProposalResponse:
+        """
+        Withdraws a proposal, one's own or another's; nothing is decided. A repeat by the same identity changes nothing.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed).
         """
         raise ConnectError(Code.UNIMPLEMENTED, 'Not implemented')
 
@@ -1848,6 +2015,39 @@ class OperationsServiceWSGIApplication(ConnectWSGIApplication):
                         stream_type=StreamType.UNARY,
                     ),
                     function=service.resume_dispatch,
+                ),
+                "/ordergateway.v1.OperationsService/ListProposals": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="ListProposals",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ListProposalsRequest,
+                        output=ListProposalsResponse,
+                        idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.list_proposals,
+                ),
+                "/ordergateway.v1.OperationsService/ConfirmProposal": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="ConfirmProposal",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=ConfirmProposalRequest,
+                        output=ConfirmProposalResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.confirm_proposal,
+                ),
+                "/ordergateway.v1.OperationsService/WithdrawProposal": EndpointSync.unary(
+                    method=MethodInfo(
+                        name="WithdrawProposal",
+                        service_name="ordergateway.v1.OperationsService",
+                        input=WithdrawProposalRequest,
+                        output=WithdrawProposalResponse,
+                        idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                        stream_type=StreamType.UNARY,
+                    ),
+                    function=service.withdraw_proposal,
                 ),
                 "/ordergateway.v1.OperationsService/ListWorkers": EndpointSync.unary(
                     method=MethodInfo(
@@ -2178,7 +2378,7 @@ class OperationsServiceClientSync(ConnectClientSync):
         repeat, as long as the task does not wait for another one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
-        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended; SECOND_PERSON_REQUIRED).
         """
         return self.execute_unary(
             request=request,
@@ -2284,8 +2484,8 @@ class OperationsServiceClientSync(ConnectClientSync):
         with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
         is called back again.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
-        retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT, SECOND_PERSON_REQUIRED), ABORTED
+        (PERMIT_NOT_SETTLED with retry_after).
         """
         return self.execute_unary(
             request=request,
@@ -2416,7 +2616,7 @@ class OperationsServiceClientSync(ConnectClientSync):
         """
         Starts dispatch again.
 
-        Refusals: INVALID_ARGUMENT.
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (SECOND_PERSON_REQUIRED).
         """
         return self.execute_unary(
             request=request,
@@ -2425,6 +2625,86 @@ class OperationsServiceClientSync(ConnectClientSync):
                 service_name="ordergateway.v1.OperationsService",
                 input=ResumeDispatchRequest,
                 output=ResumeDispatchResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    def list_proposals(
+        self,
+        request: ListProposalsRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+        use_get: bool = False,
+    ) -> ListProposalsResponse:
+        """
+        Proposals of risky decisions, newest first.
+
+        Refusals: INVALID_ARGUMENT.
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ListProposals",
+                service_name="ordergateway.v1.OperationsService",
+                input=ListProposalsRequest,
+                output=ListProposalsResponse,
+                idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+            use_get=use_get,
+        )
+    def confirm_proposal(
+        self,
+        request: ConfirmProposalRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> ConfirmProposalResponse:
+        """
+        Confirms what somebody else has proposed, and so takes that decision, by all of its rules. What has changed since it was
+        proposed is left as it is. A repeat by the same identity changes nothing and is told as one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), PERMISSION_DENIED (the token proposed it, has no name or, for
+        an approval, filed the task), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed, has expired, or what it is about has
+        changed; next: look again, and propose it anew), and those of the decision itself.
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="ConfirmProposal",
+                service_name="ordergateway.v1.OperationsService",
+                input=ConfirmProposalRequest,
+                output=ConfirmProposalResponse,
+                idempotency_level=IdempotencyLevel.IDEMPOTENT,
+                stream_type=StreamType.UNARY,
+            ),
+            headers=headers,
+            timeout_ms=timeout_ms,
+        )
+    def withdraw_proposal(
+        self,
+        request: WithdrawProposalRequest,
+        *,
+        headers: Headers | Mapping[str, str] | None = None, 
+        timeout_ms: int | None = None,
+    ) -> WithdrawProposalResponse:
+        """
+        Withdraws a proposal, one's own or another's; nothing is decided. A repeat by the same identity changes nothing.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed).
+        """
+        return self.execute_unary(
+            request=request,
+            method=MethodInfo(
+                name="WithdrawProposal",
+                service_name="ordergateway.v1.OperationsService",
+                input=WithdrawProposalRequest,
+                output=WithdrawProposalResponse,
                 idempotency_level=IdempotencyLevel.IDEMPOTENT,
                 stream_type=StreamType.UNARY,
             ),

@@ -17,6 +17,11 @@ an order is impossible, possible or certain, checks the evidence on the worker's
 About many at once: ListDecisionOutcomes shows of the tasks of a search which ones a decision would take and which it
 would refuse, DecideOrders takes it about those that were shown and have not changed since.
 
+With RAKUTEN_SECOND_PERSON a risky one (ResolveOrder while an order is possible, ApproveOrder for more than
+RAKUTEN_SECOND_PERSON_OVER_YEN, the first ResumeDispatch of all sites after a restore; in DecideOrders too) is not taken: it
+is filed as a proposal and refused with SECOND_PERSON_REQUIRED and its proposal_id. Somebody else confirms it, which takes
+it, or anybody withdraws it.
+
 Every action demands a reason, is recorded with who did it, and refuses with the current status and what would be
 allowed. A repeat of an action whose answer was lost is refused with STATUS_CONFLICT and shows the new status; that of an
 approval or a denial is answered, and told as a repeat.
@@ -76,6 +81,10 @@ class _AlertKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AlertKind.V
     """All of a budget is used."""
     ALERT_KIND_APPROVAL_REQUIRED: _AlertKind.ValueType  # 12
     """A task waits in the queue for somebody's approval."""
+    ALERT_KIND_PROPOSAL_WAITING: _AlertKind.ValueType  # 13
+    """A decision about a task was proposed, and waits for a second person."""
+    ALERT_KIND_RESUME_PROPOSED: _AlertKind.ValueType  # 14
+    """To resume dispatch was proposed, and waits for a second person."""
 
 class AlertKind(_AlertKind, metaclass=_AlertKindEnumTypeWrapper):
     """What an alert is about."""
@@ -106,6 +115,10 @@ ALERT_KIND_BUDGET_USED_UP: AlertKind.ValueType  # 11
 """All of a budget is used."""
 ALERT_KIND_APPROVAL_REQUIRED: AlertKind.ValueType  # 12
 """A task waits in the queue for somebody's approval."""
+ALERT_KIND_PROPOSAL_WAITING: AlertKind.ValueType  # 13
+"""A decision about a task was proposed, and waits for a second person."""
+ALERT_KIND_RESUME_PROPOSED: AlertKind.ValueType  # 14
+"""To resume dispatch was proposed, and waits for a second person."""
 Global___AlertKind: _TypeAlias = AlertKind  # noqa: Y015
 
 class _HealthStatus:
@@ -164,6 +177,8 @@ class _HealthProblemKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Hea
     """A gateway does not hear what others change, and only polls."""
     HEALTH_PROBLEM_KIND_NOTIFY_CHANNEL_FAILING: _HealthProblemKind.ValueType  # 12
     """A channel of RAKUTEN_NOTIFY_URLS has not taken three messages in a row."""
+    HEALTH_PROBLEM_KIND_PROPOSAL_WAITING: _HealthProblemKind.ValueType  # 13
+    """Proposals wait for a second person."""
 
 class HealthProblemKind(_HealthProblemKind, metaclass=_HealthProblemKindEnumTypeWrapper):
     """What does not work, or waits for a person."""
@@ -194,6 +209,8 @@ HEALTH_PROBLEM_KIND_NOTIFICATIONS_LOST: HealthProblemKind.ValueType  # 11
 """A gateway does not hear what others change, and only polls."""
 HEALTH_PROBLEM_KIND_NOTIFY_CHANNEL_FAILING: HealthProblemKind.ValueType  # 12
 """A channel of RAKUTEN_NOTIFY_URLS has not taken three messages in a row."""
+HEALTH_PROBLEM_KIND_PROPOSAL_WAITING: HealthProblemKind.ValueType  # 13
+"""Proposals wait for a second person."""
 Global___HealthProblemKind: _TypeAlias = HealthProblemKind  # noqa: Y015
 
 class _CallbackStatus:
@@ -256,6 +273,42 @@ DECISION_KIND_RESOLVE_SUCCEEDED: DecisionKind.ValueType  # 4
 """As ResolveOrder with the outcome succeeded, and nothing else stated."""
 Global___DecisionKind: _TypeAlias = DecisionKind  # noqa: Y015
 
+class _ProposalStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ProposalStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ProposalStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PROPOSAL_STATUS_UNSPECIFIED: _ProposalStatus.ValueType  # 0
+    """Never sent."""
+    PROPOSAL_STATUS_WAITING: _ProposalStatus.ValueType  # 1
+    """Waits for a second person."""
+    PROPOSAL_STATUS_CONFIRMED: _ProposalStatus.ValueType  # 2
+    """A second person has confirmed it, and the decision was taken."""
+    PROPOSAL_STATUS_WITHDRAWN: _ProposalStatus.ValueType  # 3
+    """Somebody has withdrawn it; nothing was decided."""
+    PROPOSAL_STATUS_EXPIRED: _ProposalStatus.ValueType  # 4
+    """Nobody has confirmed it within RAKUTEN_PROPOSAL_VALID_SECONDS; nothing was decided."""
+    PROPOSAL_STATUS_OBSOLETE: _ProposalStatus.ValueType  # 5
+    """What it is about has changed since; nothing was decided."""
+
+class ProposalStatus(_ProposalStatus, metaclass=_ProposalStatusEnumTypeWrapper):
+    """Where a proposal stands."""
+
+PROPOSAL_STATUS_UNSPECIFIED: ProposalStatus.ValueType  # 0
+"""Never sent."""
+PROPOSAL_STATUS_WAITING: ProposalStatus.ValueType  # 1
+"""Waits for a second person."""
+PROPOSAL_STATUS_CONFIRMED: ProposalStatus.ValueType  # 2
+"""A second person has confirmed it, and the decision was taken."""
+PROPOSAL_STATUS_WITHDRAWN: ProposalStatus.ValueType  # 3
+"""Somebody has withdrawn it; nothing was decided."""
+PROPOSAL_STATUS_EXPIRED: ProposalStatus.ValueType  # 4
+"""Nobody has confirmed it within RAKUTEN_PROPOSAL_VALID_SECONDS; nothing was decided."""
+PROPOSAL_STATUS_OBSOLETE: ProposalStatus.ValueType  # 5
+"""What it is about has changed since; nothing was decided."""
+Global___ProposalStatus: _TypeAlias = ProposalStatus  # noqa: Y015
+
 @_typing.final
 class GetInfoRequest(_message.Message):
     """No parameters."""
@@ -287,7 +340,7 @@ class GetInfoResponse(_message.Message):
     """Version of the contract, MAJOR.MINOR. Within one major version a higher minor one only adds. 1.1: terms and caps
     (Terms, max_total_yen), times (not_before, not_after), dry runs
     (stop_before_submit), cancel requests (while_leased),
-    same_intent_as, budgets, approvals (requires_approval).
+    same_intent_as, budgets, approvals (requires_approval), proposals.
     """
     def __init__(
         self,
@@ -764,6 +817,7 @@ class Decision(_message.Message):
     LAST_WORKER_ID_FIELD_NUMBER: _builtins.int
     ALERTS_FIELD_NUMBER: _builtins.int
     SETTLES_IN_FIELD_NUMBER: _builtins.int
+    PROPOSAL_FIELD_NUMBER: _builtins.int
     summary: _builtins.str
     """One sentence: whether an order is impossible, possible or certain, and why."""
     last_worker_id: _builtins.str
@@ -792,6 +846,10 @@ class Decision(_message.Message):
     def settles_in(self) -> _duration_pb2.Duration:
         """How long until a person may resolve it to failed; absent when it is allowed now."""
 
+    @_builtins.property
+    def proposal(self) -> Global___Proposal:
+        """What was proposed about it and waits for a second person; absent without one."""
+
     def __init__(
         self,
         *,
@@ -803,14 +861,257 @@ class Decision(_message.Message):
         last_worker_id: _builtins.str = ...,
         alerts: _abc.Iterable[Global___Alert] | None = ...,
         settles_in: _duration_pb2.Duration | None = ...,
+        proposal: Global___Proposal | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["last_verification", b"last_verification", "settles_in", b"settles_in", "task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_verification", b"last_verification", "proposal", b"proposal", "settles_in", b"settles_in", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["alerts", b"alerts", "allowed", b"allowed", "last_verification", b"last_verification", "last_worker_id", b"last_worker_id", "late_reports", b"late_reports", "settles_in", b"settles_in", "summary", b"summary", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alerts", b"alerts", "allowed", b"allowed", "last_verification", b"last_verification", "last_worker_id", b"last_worker_id", "late_reports", b"late_reports", "proposal", b"proposal", "settles_in", b"settles_in", "summary", b"summary", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Decision: _TypeAlias = Decision  # noqa: Y015
+
+@_typing.final
+class Proposal(_message.Message):
+    """A decision that one person has proposed and another has to confirm."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    RESOLVE_FIELD_NUMBER: _builtins.int
+    APPROVE_FIELD_NUMBER: _builtins.int
+    RESUME_FIELD_NUMBER: _builtins.int
+    PROPOSED_BY_FIELD_NUMBER: _builtins.int
+    PROPOSED_AT_FIELD_NUMBER: _builtins.int
+    VALID_UNTIL_FIELD_NUMBER: _builtins.int
+    CLOSED_BY_FIELD_NUMBER: _builtins.int
+    CLOSED_AT_FIELD_NUMBER: _builtins.int
+    CLOSED_REASON_FIELD_NUMBER: _builtins.int
+    proposal_id: _builtins.int
+    """Its number."""
+    status: Global___ProposalStatus.ValueType
+    """Where it stands."""
+    summary: _builtins.str
+    """What is proposed, in a few English words."""
+    proposed_by: _builtins.str
+    """Who proposed it: the identity of a token."""
+    closed_by: _builtins.str
+    """Who closed it: the second person, who withdrew it, or the gateway; empty while it waits."""
+    closed_reason: _builtins.str
+    """Why, as that person said; empty while it waits."""
+    @_builtins.property
+    def resolve(self) -> Global___ResolveOrderRequest:
+        """To resolve a task."""
+
+    @_builtins.property
+    def approve(self) -> Global___ApproveOrderRequest:
+        """To approve a task."""
+
+    @_builtins.property
+    def resume(self) -> Global___ResumeDispatchRequest:
+        """To resume dispatch, for all sites."""
+
+    @_builtins.property
+    def proposed_at(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    @_builtins.property
+    def valid_until(self) -> _timestamp_pb2.Timestamp:
+        """Until when it can be confirmed."""
+
+    @_builtins.property
+    def closed_at(self) -> _timestamp_pb2.Timestamp:
+        """When; absent while it waits."""
+
+    def __init__(
+        self,
+        *,
+        proposal_id: _builtins.int = ...,
+        status: Global___ProposalStatus.ValueType = ...,
+        summary: _builtins.str = ...,
+        resolve: Global___ResolveOrderRequest | None = ...,
+        approve: Global___ApproveOrderRequest | None = ...,
+        resume: Global___ResumeDispatchRequest | None = ...,
+        proposed_by: _builtins.str = ...,
+        proposed_at: _timestamp_pb2.Timestamp | None = ...,
+        valid_until: _timestamp_pb2.Timestamp | None = ...,
+        closed_by: _builtins.str = ...,
+        closed_at: _timestamp_pb2.Timestamp | None = ...,
+        closed_reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approve", b"approve", "closed_at", b"closed_at", "decision", b"decision", "proposed_at", b"proposed_at", "resolve", b"resolve", "resume", b"resume", "valid_until", b"valid_until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approve", b"approve", "closed_at", b"closed_at", "closed_by", b"closed_by", "closed_reason", b"closed_reason", "decision", b"decision", "proposal_id", b"proposal_id", "proposed_at", b"proposed_at", "proposed_by", b"proposed_by", "resolve", b"resolve", "resume", b"resume", "status", b"status", "summary", b"summary", "valid_until", b"valid_until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_decision: _TypeAlias = _typing.Literal["resolve", "approve", "resume"]  # noqa: Y015
+    _WhichOneofArgType_decision: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_decision) -> _WhichOneofReturnType_decision | None: ...
+
+Global___Proposal: _TypeAlias = Proposal  # noqa: Y015
+
+@_typing.final
+class ListProposalsRequest(_message.Message):
+    """Which page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INCLUDE_CLOSED_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    include_closed: _builtins.bool
+    """Also those that wait no more."""
+    page_size: _builtins.int
+    """Proposals a page, 1 to 200; 0: 50."""
+    page_token: _builtins.str
+    """next_page_token of the page before, of the same list; empty: the first page."""
+    def __init__(
+        self,
+        *,
+        include_closed: _builtins.bool = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_closed", b"include_closed", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProposalsRequest: _TypeAlias = ListProposalsRequest  # noqa: Y015
+
+@_typing.final
+class ListProposalsResponse(_message.Message):
+    """One page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSALS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Ask for the next page with this; empty on the last page. Opaque."""
+    @_builtins.property
+    def proposals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Proposal]:
+        """The proposals, newest first."""
+
+    def __init__(
+        self,
+        *,
+        proposals: _abc.Iterable[Global___Proposal] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "proposals", b"proposals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProposalsResponse: _TypeAlias = ListProposalsResponse  # noqa: Y015
+
+@_typing.final
+class ConfirmProposalRequest(_message.Message):
+    """Which proposal, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    proposal_id: _builtins.int
+    """Its number. Required."""
+    reason: _builtins.str
+    """Why, 1 to 1,000 characters. Required."""
+    def __init__(
+        self,
+        *,
+        proposal_id: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["proposal_id", b"proposal_id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConfirmProposalRequest: _TypeAlias = ConfirmProposalRequest  # noqa: Y015
+
+@_typing.final
+class ConfirmProposalResponse(_message.Message):
+    """What it came to."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_FIELD_NUMBER: _builtins.int
+    ALREADY_CONFIRMED_FIELD_NUMBER: _builtins.int
+    already_confirmed: _builtins.bool
+    """True if this identity had confirmed it before: nothing was changed now."""
+    @_builtins.property
+    def proposal(self) -> Global___Proposal:
+        """The proposal, confirmed."""
+
+    def __init__(
+        self,
+        *,
+        proposal: Global___Proposal | None = ...,
+        already_confirmed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proposal", b"proposal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["already_confirmed", b"already_confirmed", "proposal", b"proposal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConfirmProposalResponse: _TypeAlias = ConfirmProposalResponse  # noqa: Y015
+
+@_typing.final
+class WithdrawProposalRequest(_message.Message):
+    """Which proposal, and why."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    proposal_id: _builtins.int
+    """Its number. Required."""
+    reason: _builtins.str
+    """Why, 1 to 1,000 characters. Required."""
+    def __init__(
+        self,
+        *,
+        proposal_id: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["proposal_id", b"proposal_id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WithdrawProposalRequest: _TypeAlias = WithdrawProposalRequest  # noqa: Y015
+
+@_typing.final
+class WithdrawProposalResponse(_message.Message):
+    """What it came to."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def proposal(self) -> Global___Proposal:
+        """The proposal, withdrawn."""
+
+    def __init__(
+        self,
+        *,
+        proposal: Global___Proposal | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proposal", b"proposal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["proposal", b"proposal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WithdrawProposalResponse: _TypeAlias = WithdrawProposalResponse  # noqa: Y015
 
 @_typing.final
 class ListDecisionsResponse(_message.Message):
@@ -1312,6 +1613,7 @@ class DecisionOutcome(_message.Message):
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     BECOMES_FIELD_NUMBER: _builtins.int
     REFUSAL_FIELD_NUMBER: _builtins.int
+    NEEDS_SECOND_PERSON_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's key."""
     site: _builtins.str
@@ -1324,13 +1626,15 @@ class DecisionOutcome(_message.Message):
     """Whether an order may be there now."""
     becomes: _orders_pb2.TaskStatus.ValueType
     """The status that the decision would give it; unspecified where it would be refused."""
+    needs_second_person: _builtins.bool
+    """True if it would be proposed, and taken once a second person has confirmed it."""
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp:
         """When it last changed. DecideOrders takes it as it was shown."""
 
     @_builtins.property
     def refusal(self) -> _errors_pb2.ErrorDetail:
-        """Why the decision would be refused; unset where it would be taken."""
+        """Why the decision would be refused; unset where it would be taken, or proposed."""
 
     def __init__(
         self,
@@ -1343,10 +1647,11 @@ class DecisionOutcome(_message.Message):
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         becomes: _orders_pb2.TaskStatus.ValueType = ...,
         refusal: _errors_pb2.ErrorDetail | None = ...,
+        needs_second_person: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["refusal", b"refusal", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "becomes", b"becomes", "placement", b"placement", "refusal", b"refusal", "site", b"site", "status", b"status", "task_id", b"task_id", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "becomes", b"becomes", "needs_second_person", b"needs_second_person", "placement", b"placement", "refusal", b"refusal", "site", b"site", "status", b"status", "task_id", b"task_id", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -110,6 +110,21 @@ class OperationsServiceStub:
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.ResumeDispatchRequest.SerializeToString,
                 response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ResumeDispatchResponse.FromString,
                 _registered_method=True)
+        self.ListProposals = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/ListProposals',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.ListProposalsRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListProposalsResponse.FromString,
+                _registered_method=True)
+        self.ConfirmProposal = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/ConfirmProposal',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.ConfirmProposalRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.ConfirmProposalResponse.FromString,
+                _registered_method=True)
+        self.WithdrawProposal = channel.unary_unary(
+                '/ordergateway.v1.OperationsService/WithdrawProposal',
+                request_serializer=ordergateway_dot_v1_dot_operations__pb2.WithdrawProposalRequest.SerializeToString,
+                response_deserializer=ordergateway_dot_v1_dot_operations__pb2.WithdrawProposalResponse.FromString,
+                _registered_method=True)
         self.ListWorkers = channel.unary_unary(
                 '/ordergateway.v1.OperationsService/ListWorkers',
                 request_serializer=ordergateway_dot_v1_dot_operations__pb2.ListWorkersRequest.SerializeToString,
@@ -235,7 +250,7 @@ class OperationsServiceServicer:
         repeat, as long as the task does not wait for another one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
-        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended; SECOND_PERSON_REQUIRED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -277,8 +292,8 @@ class OperationsServiceServicer:
         with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
         is called back again.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
-        retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT, SECOND_PERSON_REQUIRED), ABORTED
+        (PERMIT_NOT_SETTLED with retry_after).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -327,7 +342,37 @@ class OperationsServiceServicer:
     def ResumeDispatch(self, request, context):
         """Starts dispatch again.
 
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (SECOND_PERSON_REQUIRED).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListProposals(self, request, context):
+        """Proposals of risky decisions, newest first.
+
         Refusals: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ConfirmProposal(self, request, context):
+        """Confirms what somebody else has proposed, and so takes that decision, by all of its rules. What has changed since it was
+        proposed is left as it is. A repeat by the same identity changes nothing and is told as one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), PERMISSION_DENIED (the token proposed it, has no name or, for
+        an approval, filed the task), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed, has expired, or what it is about has
+        changed; next: look again, and propose it anew), and those of the decision itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WithdrawProposal(self, request, context):
+        """Withdraws a proposal, one's own or another's; nothing is decided. A repeat by the same identity changes nothing.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -540,6 +585,21 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     servicer.ResumeDispatch,
                     request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ResumeDispatchRequest.FromString,
                     response_serializer=ordergateway_dot_v1_dot_operations__pb2.ResumeDispatchResponse.SerializeToString,
+            ),
+            'ListProposals': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListProposals,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ListProposalsRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.ListProposalsResponse.SerializeToString,
+            ),
+            'ConfirmProposal': grpc.unary_unary_rpc_method_handler(
+                    servicer.ConfirmProposal,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.ConfirmProposalRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.ConfirmProposalResponse.SerializeToString,
+            ),
+            'WithdrawProposal': grpc.unary_unary_rpc_method_handler(
+                    servicer.WithdrawProposal,
+                    request_deserializer=ordergateway_dot_v1_dot_operations__pb2.WithdrawProposalRequest.FromString,
+                    response_serializer=ordergateway_dot_v1_dot_operations__pb2.WithdrawProposalResponse.SerializeToString,
             ),
             'ListWorkers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListWorkers,
@@ -999,6 +1059,87 @@ class OperationsService:
             '/ordergateway.v1.OperationsService/ResumeDispatch',
             ordergateway_dot_v1_dot_operations__pb2.ResumeDispatchRequest.SerializeToString,
             ordergateway_dot_v1_dot_operations__pb2.ResumeDispatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListProposals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/ListProposals',
+            ordergateway_dot_v1_dot_operations__pb2.ListProposalsRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.ListProposalsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ConfirmProposal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/ConfirmProposal',
+            ordergateway_dot_v1_dot_operations__pb2.ConfirmProposalRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.ConfirmProposalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WithdrawProposal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ordergateway.v1.OperationsService/WithdrawProposal',
+            ordergateway_dot_v1_dot_operations__pb2.WithdrawProposalRequest.SerializeToString,
+            ordergateway_dot_v1_dot_operations__pb2.WithdrawProposalResponse.FromString,
             options,
             channel_credentials,
             insecure,

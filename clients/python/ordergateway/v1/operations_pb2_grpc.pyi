@@ -17,6 +17,11 @@ an order is impossible, possible or certain, checks the evidence on the worker's
 About many at once: ListDecisionOutcomes shows of the tasks of a search which ones a decision would take and which it
 would refuse, DecideOrders takes it about those that were shown and have not changed since.
 
+With RAKUTEN_SECOND_PERSON a risky one (ResolveOrder while an order is possible, ApproveOrder for more than
+RAKUTEN_SECOND_PERSON_OVER_YEN, the first ResumeDispatch of all sites after a restore; in DecideOrders too) is not taken: it
+is filed as a proposal and refused with SECOND_PERSON_REQUIRED and its proposal_id. Somebody else confirms it, which takes
+it, or anybody withdraws it.
+
 Every action demands a reason, is recorded with who did it, and refuses with the current status and what would be
 allowed. A repeat of an action whose answer was lost is refused with STATUS_CONFLICT and shows the new status; that of an
 approval or a denial is answered, and told as a repeat.
@@ -82,7 +87,7 @@ class OperationsServiceStub:
     repeat, as long as the task does not wait for another one.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
-    FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+    FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended; SECOND_PERSON_REQUIRED).
     """
     DenyOrder: _grpc.UnaryUnaryMultiCallable[_operations_pb2.DenyOrderRequest, _operations_pb2.DenyOrderResponse]
     """Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
@@ -108,8 +113,8 @@ class OperationsServiceStub:
     with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
     is called back again.
 
-    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
-    retry_after).
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT, SECOND_PERSON_REQUIRED), ABORTED
+    (PERMIT_NOT_SETTLED with retry_after).
     """
     ExpireOrder: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ExpireOrderRequest, _operations_pb2.ExpireOrderResponse]
     """Ends the lease of a worker that is known to be dead; the task is stale.
@@ -138,7 +143,25 @@ class OperationsServiceStub:
     ResumeDispatch: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ResumeDispatchRequest, _operations_pb2.ResumeDispatchResponse]
     """Starts dispatch again.
 
+    Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (SECOND_PERSON_REQUIRED).
+    """
+    ListProposals: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListProposalsRequest, _operations_pb2.ListProposalsResponse]
+    """Proposals of risky decisions, newest first.
+
     Refusals: INVALID_ARGUMENT.
+    """
+    ConfirmProposal: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ConfirmProposalRequest, _operations_pb2.ConfirmProposalResponse]
+    """Confirms what somebody else has proposed, and so takes that decision, by all of its rules. What has changed since it was
+    proposed is left as it is. A repeat by the same identity changes nothing and is told as one.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), PERMISSION_DENIED (the token proposed it, has no name or, for
+    an approval, filed the task), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed, has expired, or what it is about has
+    changed; next: look again, and propose it anew), and those of the decision itself.
+    """
+    WithdrawProposal: _grpc.UnaryUnaryMultiCallable[_operations_pb2.WithdrawProposalRequest, _operations_pb2.WithdrawProposalResponse]
+    """Withdraws a proposal, one's own or another's; nothing is decided. A repeat by the same identity changes nothing.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed).
     """
     ListWorkers: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListWorkersRequest, _operations_pb2.ListWorkersResponse]
     """Workers heard of, with when."""
@@ -247,7 +270,7 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     repeat, as long as the task does not wait for another one.
 
     Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
-    FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+    FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended; SECOND_PERSON_REQUIRED).
     """
     DenyOrder: _aio.UnaryUnaryMultiCallable[_operations_pb2.DenyOrderRequest, _operations_pb2.DenyOrderResponse]  # type: ignore[assignment]
     """Ends a task in the queue that needs an approval, or has one, as failed, while an order is impossible. The same denial
@@ -273,8 +296,8 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
     is called back again.
 
-    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
-    retry_after).
+    Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT, SECOND_PERSON_REQUIRED), ABORTED
+    (PERMIT_NOT_SETTLED with retry_after).
     """
     ExpireOrder: _aio.UnaryUnaryMultiCallable[_operations_pb2.ExpireOrderRequest, _operations_pb2.ExpireOrderResponse]  # type: ignore[assignment]
     """Ends the lease of a worker that is known to be dead; the task is stale.
@@ -303,7 +326,25 @@ class OperationsServiceAsyncStub(OperationsServiceStub):
     ResumeDispatch: _aio.UnaryUnaryMultiCallable[_operations_pb2.ResumeDispatchRequest, _operations_pb2.ResumeDispatchResponse]  # type: ignore[assignment]
     """Starts dispatch again.
 
+    Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (SECOND_PERSON_REQUIRED).
+    """
+    ListProposals: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListProposalsRequest, _operations_pb2.ListProposalsResponse]  # type: ignore[assignment]
+    """Proposals of risky decisions, newest first.
+
     Refusals: INVALID_ARGUMENT.
+    """
+    ConfirmProposal: _aio.UnaryUnaryMultiCallable[_operations_pb2.ConfirmProposalRequest, _operations_pb2.ConfirmProposalResponse]  # type: ignore[assignment]
+    """Confirms what somebody else has proposed, and so takes that decision, by all of its rules. What has changed since it was
+    proposed is left as it is. A repeat by the same identity changes nothing and is told as one.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), PERMISSION_DENIED (the token proposed it, has no name or, for
+    an approval, filed the task), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed, has expired, or what it is about has
+    changed; next: look again, and propose it anew), and those of the decision itself.
+    """
+    WithdrawProposal: _aio.UnaryUnaryMultiCallable[_operations_pb2.WithdrawProposalRequest, _operations_pb2.WithdrawProposalResponse]  # type: ignore[assignment]
+    """Withdraws a proposal, one's own or another's; nothing is decided. A repeat by the same identity changes nothing.
+
+    Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed).
     """
     ListWorkers: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListWorkersRequest, _operations_pb2.ListWorkersResponse]  # type: ignore[assignment]
     """Workers heard of, with when."""
@@ -439,7 +480,7 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         repeat, as long as the task does not wait for another one.
 
         Refusals: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED (the token filed the task itself, or has no name),
-        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended).
+        FAILED_PRECONDITION (STATUS_CONFLICT: it needs no approval, or has ended; SECOND_PERSON_REQUIRED).
         """
 
     @_abc_1.abstractmethod
@@ -489,8 +530,8 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         with although_impossible. What a person stated can be revised by the same call: the history keeps both, the upstream
         is called back again.
 
-        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT), ABORTED (PERMIT_NOT_SETTLED with
-        retry_after).
+        Refusals: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (STATUS_CONFLICT, SECOND_PERSON_REQUIRED), ABORTED
+        (PERMIT_NOT_SETTLED with retry_after).
         """
 
     @_abc_1.abstractmethod
@@ -549,7 +590,43 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_operations_pb2.ResumeDispatchResponse, _abc.Awaitable[_operations_pb2.ResumeDispatchResponse]]:
         """Starts dispatch again.
 
+        Refusals: INVALID_ARGUMENT, FAILED_PRECONDITION (SECOND_PERSON_REQUIRED).
+        """
+
+    @_abc_1.abstractmethod
+    def ListProposals(
+        self,
+        request: _operations_pb2.ListProposalsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.ListProposalsResponse, _abc.Awaitable[_operations_pb2.ListProposalsResponse]]:
+        """Proposals of risky decisions, newest first.
+
         Refusals: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def ConfirmProposal(
+        self,
+        request: _operations_pb2.ConfirmProposalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.ConfirmProposalResponse, _abc.Awaitable[_operations_pb2.ConfirmProposalResponse]]:
+        """Confirms what somebody else has proposed, and so takes that decision, by all of its rules. What has changed since it was
+        proposed is left as it is. A repeat by the same identity changes nothing and is told as one.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), PERMISSION_DENIED (the token proposed it, has no name or, for
+        an approval, filed the task), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed, has expired, or what it is about has
+        changed; next: look again, and propose it anew), and those of the decision itself.
+        """
+
+    @_abc_1.abstractmethod
+    def WithdrawProposal(
+        self,
+        request: _operations_pb2.WithdrawProposalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.WithdrawProposalResponse, _abc.Awaitable[_operations_pb2.WithdrawProposalResponse]]:
+        """Withdraws a proposal, one's own or another's; nothing is decided. A repeat by the same identity changes nothing.
+
+        Refusals: INVALID_ARGUMENT, NOT_FOUND (PROPOSAL_NOT_FOUND), FAILED_PRECONDITION (STATUS_CONFLICT: it was closed).
         """
 
     @_abc_1.abstractmethod

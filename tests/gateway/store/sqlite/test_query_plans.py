@@ -110,7 +110,7 @@ def test_the_history_of_a_subject_is_found_by_its_task_and_by_its_name(database:
     assert "MERGE (UNION ALL)" in plan, "both are in order: nothing has to be sorted"
 
 
-LISTS_IN_RARE_TABLES = {"catalog_orders", "catalog_discrepancies", "budgets", "notifications"}
+LISTS_IN_RARE_TABLES = {"catalog_orders", "catalog_discrepancies", "budgets", "notifications", "proposals"}
 
 
 def test_no_check_of_what_each_order_writes_has_a_list(database: sqlite3.Connection) -> None:
