@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import grpc
+import httpx
 import psutil
 import pytest
 import typer.main
@@ -200,6 +201,34 @@ async def test_a_look_from_the_wrong_folder_says_where_it_looked(bench: Bench, w
     assert "start the worker once" not in errors, "a second journal beside the real one helps nobody"
 
 
+async def test_the_evidence_is_served_until_the_person_ends_it(bench: Bench) -> None:
+    async with running(bench):
+        bench.gateway.offer("po-1", bench.intent())
+        await bench.gateway.end_of("po-1")
+    serving = await asyncio.create_subprocess_exec(
+        COMMAND, "evidence", "serve", "po-1", cwd=bench.folder, env=environment(settings_of(bench)),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert serving.stdout is not None
+        line = (await asyncio.wait_for(serving.stdout.readline(), 60)).decode()
+        told, _, url = line.strip().partition(" http://")
+        assert told == "evidence of po-1, until Ctrl-C:"
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+            shown = (await client.get(f"http://{url}")).text
+        assert "po-1/05-payment" in shown
+        assert "NOT INTACT" not in shown
+        serving.send_signal(signal.SIGINT)
+        _, errors = await asyncio.wait_for(serving.communicate(), 60)
+    finally:
+        if serving.returncode is None:
+            serving.kill()
+            await serving.communicate()
+    assert (serving.returncode, errors) == (0, b"")
+    code, _, told = await call(bench, "evidence", "serve", "po-2")
+    assert (code, told) == (Exit.NOT_FOUND, "order-worker: the journal does not know the task po-2\n")
+
+
 @pytest.mark.extended
 async def test_journal_and_evidence_can_be_looked_at_beside_the_running_worker(bench: Bench) -> None:
     async with running(bench):
@@ -351,7 +380,8 @@ async def test_the_sandbox_shop_runs_until_it_is_stopped(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["", "run", "sandbox", "reclaim", "journal", "journal list", "evidence list", "check", "config"]
+    "command",
+    ["", "run", "sandbox", "reclaim", "journal", "journal list", "evidence list", "evidence serve", "check", "config"],
 )
 def test_help_explains_every_command(command: str) -> None:
     shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})

@@ -106,6 +106,7 @@ _BY_REASON: Final[Mapping[int, type[RefusedError]]] = MappingProxyType(
         pb.ERROR_REASON_WORKER_NOT_FOUND: NotFoundError,
         pb.ERROR_REASON_CALLBACK_NOT_FOUND: NotFoundError,
         pb.ERROR_REASON_BUDGET_NOT_FOUND: NotFoundError,
+        pb.ERROR_REASON_PROPOSAL_NOT_FOUND: NotFoundError,
         pb.ERROR_REASON_STATUS_CONFLICT: StatusConflictError,
         pb.ERROR_REASON_CANCEL_TOO_LATE: CancelTooLateError,
         pb.ERROR_REASON_UNAUTHENTICATED: UnauthenticatedError,
