@@ -32,5 +32,6 @@ check buf-breaking buf breaking --against proto/baseline.binpb
 check generated sh scripts/check_generated.sh
 check tree python scripts/check_tree.py
 check references python scripts/check_references.py
+check translations python scripts/translations.py
 
 [ -z "$failed" ] || { printf 'lint: failed:%s\n' "$failed" >&2; exit 1; }
