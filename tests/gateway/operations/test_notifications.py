@@ -5,6 +5,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import pytest
 
 from common.settings import SettingsError
 from gateway.domain.health import ProblemKind
-from gateway.domain.models import AlertKind
+from gateway.domain.models import Actor, AlertKind
 from gateway.domain.notifications import MAX_DIGEST, TEST, NotifyPolicy
 from gateway.domain.states import OrderState, TaskStatus
+from gateway.operations.pause import resume
 from gateway.operations.problems import health_with_problems
+from gateway.operations.restore import mark_restored
 from gateway.store import alerts
 from gateway.sweeps.alerts import AlertSweep
 from gateway.sweeps.notifications import NotificationSweep
@@ -127,6 +130,24 @@ async def test_the_amount_and_the_deadline_are_those_of_the_last_report(bench: B
     assert "Amount: 3,100 yen\n" in told
     assert "To be paid by 2026-12-01T14:59:59.000000Z" in told
     assert "An order is certain" in told
+
+
+async def test_what_waits_for_a_second_person_is_told_at_once(book: Book, ops: Receiver, boss: Receiver) -> None:
+    book.policy = replace(book.policy, second_person=True)
+    bench = Bench(book, ops, boss)
+    book.submit(requires_approval=True, max_total_yen=500_000)
+    book.run(mark_restored, "a-backup.db", Actor("gateway"), book.new_token)
+    await bench.run()
+    seen = len(ops.bodies)
+    Person(book).approve(total=200_000, actor=Actor("mika"))
+    book.run(resume, book.policy, "", "looked at all of it", Actor("mika"))
+    assert await bench.run() == [2, 0]
+    proposed, resumed = ops.bodies[seen:]
+    assert proposed["title"] == "order-gateway: proposal waiting, task po-1"
+    assert "mika proposes to approve task po-1 for at most 200,000 yen: looked at the site" in proposed["message"]
+    assert "An order is possible" in proposed["message"]
+    assert resumed["title"] == "order-gateway: resume proposed, dispatch"
+    assert resumed["message"].endswith("https://gateway.example/console")
 
 
 async def test_what_was_decided_meanwhile_is_told_to_nobody_but_by_digest(
