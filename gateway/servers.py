@@ -9,6 +9,7 @@ from fastapi import APIRouter
 
 from common.pem_files import PemFileError
 from common.settings import PREFIX, SettingsError
+from common.shown_settings import shown_settings
 from gateway.api.call import MAX_PLAIN_BYTES, methods_of
 from gateway.api.grpc.server import GrpcServer, Limits
 from gateway.api.http.assembly import BodyLimits, http_app
@@ -129,6 +130,9 @@ def _console_parts(gateway: Gateway) -> Parts:
         policy=settings.policy(),
         catalog_policy=settings.catalog_policy(),
         changes=Changes(gateway.store, gateway.notifier),
+        look=gateway.health.look,
+        settings=tuple(shown_settings(settings)),
+        wall_utc=gateway.clock.wall_utc,
     )
 
 

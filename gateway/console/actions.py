@@ -15,6 +15,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
 from gateway.console.forms import Form
+from gateway.domain.budgets import BudgetPeriod
 from gateway.domain.fields import MAX_REASON_CHARACTERS, MAX_YEN
 from gateway.domain.refusals import invalid
 from gateway.domain.states import OrderState
@@ -39,7 +40,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a request. `choices`: names of an enumeration's values in lower case, without its prefix."""
+    """A field of a request; one within a message of it has both names, with a dot between.
+
+    `choices`: names of an enumeration's values in lower case, without its prefix.
+    """
 
     name: str
     kind: Kind
@@ -71,6 +75,7 @@ _SITE: Final = Field("site", Kind.SUBJECT)
 
 _OPERATIONS: Final = "/ordergateway.v1.OperationsService/"
 _ORDERS: Final = "/ordergateway.v1.OrderService/"
+_CATALOG: Final = "/ordergateway.v1.CatalogService/"
 
 _INTEGERS: Final = (FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_INT32)
 
@@ -120,6 +125,28 @@ _TABLE: Final = (
     ),
     Action("clear_alert", _OPERATIONS + "ClearAlert", (Field("alert_id", Kind.SUBJECT, required=True), _REASON)),
     Action("replay_callback", _OPERATIONS + "ReplayCallback", _of("callback_id")),
+    Action(
+        "send_test_callback", _OPERATIONS + "SendTestCallback", (Field("url", Kind.TEXT, required=True, limit=2_000),)
+    ),
+    Action("pause", _OPERATIONS + "PauseDispatch", (_SITE, _REASON), is_grave=True),
+    Action("resume", _OPERATIONS + "ResumeDispatch", (_SITE, _REASON), is_grave=True),
+    Action("forget_worker", _OPERATIONS + "ForgetWorker", _of("worker_id", _REASON)),
+    Action(
+        "set_budget",
+        _OPERATIONS + "SetBudget",
+        (
+            Field("budget_id", Kind.TEXT, required=True, limit=64),
+            Field("period", Kind.CHOICE, required=True, choices=tuple(period.value for period in BudgetPeriod)),
+            Field("limit_yen", Kind.YEN, required=True),
+            Field("scope.site", Kind.TEXT, limit=64),
+            Field("scope.account", Kind.TEXT, limit=64),
+            Field("scope.identity", Kind.TEXT, limit=64),
+            _REASON,
+        ),
+    ),
+    Action("delete_budget", _OPERATIONS + "DeleteBudget", _of("budget_id", _REASON), is_grave=True),
+    Action("create_backup", _OPERATIONS + "CreateBackup", ()),
+    Action("discover", _CATALOG + "Discover", (_SITE, Field("account", Kind.SUBJECT))),
 )
 
 ACTIONS: Final[Mapping[str, Action]] = MappingProxyType({action.name: action for action in _TABLE})
@@ -174,6 +201,9 @@ def _hours(name: str, text: str) -> Duration:
 
 
 def _put(message: Message, name: str, value: Any) -> None:
+    *outer, name = name.split(".")
+    for part in outer:
+        message = getattr(message, part)
     described = message.DESCRIPTOR.fields_by_name[name]
     if isinstance(value, Message):
         getattr(message, name).CopyFrom(value)

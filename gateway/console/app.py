@@ -21,7 +21,7 @@ from gateway.api.errors import ERRORS, refusal_of
 from gateway.console.actions import ACTIONS, fill_in
 from gateway.console.forms import Form, form_of
 from gateway.console.messages import LANGUAGES
-from gateway.console.pages import decisions, task
+from gateway.console.pages import decisions, money, operations, site, task, tasks
 from gateway.console.rendering import STATIC, static_file, static_path
 from gateway.console.sessions import Session
 from gateway.console.visit import (
@@ -57,7 +57,19 @@ SIGN_IN: Final = f"{HOME}/sign-in"
 
 PAGES: Final[dict[str, Page]] = {
     HOME: decisions.show,
+    f"{HOME}/tasks": tasks.show,
     f"{HOME}/tasks/{{task_id}}": task.show,
+    f"{HOME}/queue": operations.show_queue,
+    f"{HOME}/money": money.show,
+    f"{HOME}/money/{{budget_id}}": money.show_one,
+    f"{HOME}/statement": money.show_statement,
+    f"{HOME}/site": site.show,
+    f"{HOME}/queries": site.show_queries,
+    f"{HOME}/queries/{{query_id}}": site.show_query,
+    f"{HOME}/alerts": operations.show_alerts,
+    f"{HOME}/callbacks": operations.show_callbacks,
+    f"{HOME}/history": operations.show_history,
+    f"{HOME}/settings": operations.show_settings,
 }
 """The pages, by their paths."""
 

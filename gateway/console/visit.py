@@ -1,12 +1,13 @@
 """One request to the console: who looks, in which language, and what becomes of it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from common.shown_settings import ShownSetting
 from gateway.api.auth.admission import Admission
 from gateway.api.call import Call, Method
 from gateway.console.actions import ACTIONS
@@ -15,6 +16,7 @@ from gateway.console.messages import LANGUAGES, preferred
 from gateway.console.rendering import environment
 from gateway.console.sessions import Session, Sessions
 from gateway.domain.catalog import CatalogPolicy
+from gateway.domain.health import Health
 from gateway.domain.models import Actor, Policy
 from gateway.domain.refusals import RefusedError
 from gateway.store.port import Store
@@ -32,13 +34,28 @@ CATALOG: Final = "/ordergateway.v1.CatalogService/"
 ENTRANCE: Final = OPERATIONS + "ListDecisions"
 """Who may call this may sign in."""
 
-NAVIGATION: Final = (("decisions", HOME),)
+NAVIGATION: Final = (
+    ("decisions", HOME),
+    ("tasks", f"{HOME}/tasks"),
+    ("queue", f"{HOME}/queue"),
+    ("money", f"{HOME}/money"),
+    ("statement", f"{HOME}/statement"),
+    ("site", f"{HOME}/site"),
+    ("queries", f"{HOME}/queries"),
+    ("alerts", f"{HOME}/alerts"),
+    ("callbacks", f"{HOME}/callbacks"),
+    ("history", f"{HOME}/history"),
+    ("settings", f"{HOME}/settings"),
+)
 """The pages that the menu names, and where they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the console needs of the gateway. `methods`: those of the contract, by path."""
+    """What the console needs of the gateway. `methods`: those of the contract, by path. `look`: at its health.
+
+    `settings`: those in effect, without secrets. `wall_utc` reads the wall clock.
+    """
 
     store: Store
     admission: Admission
@@ -47,6 +64,9 @@ class Parts:
     policy: Policy
     catalog_policy: CatalogPolicy
     changes: Changes
+    look: Callable[[], Awaitable[Health]]
+    settings: Sequence[ShownSetting]
+    wall_utc: Callable[[], str]
 
 
 @dataclass(slots=True)
@@ -88,10 +108,10 @@ class Visit:
         """Tell whether the visitor's role may do what an action does."""
         return self.may(ACTIONS[name].method)
 
-    def page(self, template: str, status: int = 200, **context: Any) -> Response:
+    def page(self, template: str, http_status: int = 200, /, **context: Any) -> Response:
         """Render a page."""
         html = self.render(template, **context)
-        return HTMLResponse(html, status)
+        return HTMLResponse(html, http_status)
 
     def render(self, template: str, **context: Any) -> str:
         """Render a template with what every page shows."""

@@ -21,8 +21,8 @@ def list_events(
     """
     end = ABOVE_ALL_ROWS if below is None else below
     if wanted.until is not None:
-        end = min(end, _first_at_or_after(tx, wanted.until))
-    first = 0 if wanted.since is None else _first_at_or_after(tx, wanted.since)
+        end = min(end, first_at_or_after(tx, wanted.until))
+    first = 0 if wanted.since is None else first_at_or_after(tx, wanted.since)
 
     def read(last: int, few: int) -> Sequence[HistoryEvent]:
         return history.newest(tx, wanted.subject, wanted.kinds, first=first, below=last, count=few)
@@ -36,7 +36,7 @@ def _size(event: HistoryEvent) -> int:
     return len(event.details_json.encode()) + len(event.reason.encode()) + _SIZE_WITHOUT_TEXTS
 
 
-def _first_at_or_after(tx: ReadTransaction, utc: str) -> int:
+def first_at_or_after(tx: ReadTransaction, utc: str) -> int:
     """Return the number of the first event at or after a time; above all numbers if there is none.
 
     Times never decrease with the number, so this is a binary search, and the history needs no index on time.

@@ -17,6 +17,15 @@ class EventPosition:
     occurred_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What happened within a step of time: tasks that came into the queue and left it, and events of some kinds."""
+
+    entered: int
+    left: int
+    of_kinds: int
+
+
 def append(
     tx: Transaction,
     now: Instant,
@@ -89,6 +98,14 @@ def newest(
 def subjects_after(tx: ReadTransaction, sequence: int) -> list[str]:
     """Return the subjects of events with greater numbers, of up to 10,000 events."""
     return [row["subject"] for row in tx.all("events_subjects_after", sequence=sequence)]
+
+
+def moves_by_step(
+    tx: ReadTransaction, kinds: tuple[str, ...], *, first: int, last: int, length: int
+) -> dict[str, Moves]:
+    """Return what the events of these numbers amount to, by the first `length` characters of when they happened."""
+    rows = tx.all("events_moves_by_step", kinds=f",{','.join(kinds)},", first=first, last=last, length=length)
+    return {row["step"]: Moves(row["entered"], row["went"], row["of_kinds"]) for row in rows}
 
 
 def _position(row: Row | None) -> EventPosition | None:

@@ -43,3 +43,10 @@ ORDER BY sequence DESC LIMIT :count;
 
 -- name: event_from
 SELECT sequence, occurred_at FROM events WHERE sequence >= :sequence ORDER BY sequence LIMIT 1;
+
+-- name: events_moves_by_step
+SELECT substr(occurred_at, 1, CAST(:length AS INTEGER)) AS step,
+    sum(CASE WHEN status_after = 'queued' AND coalesce(status_before, '') <> 'queued' THEN 1 ELSE 0 END) AS entered,
+    sum(CASE WHEN status_before = 'queued' AND coalesce(status_after, '') <> 'queued' THEN 1 ELSE 0 END) AS went,
+    sum(CASE WHEN replace(:kinds, ',' || kind || ',', '') <> :kinds THEN 1 ELSE 0 END) AS of_kinds
+FROM events WHERE sequence >= :first AND sequence <= :last GROUP BY 1;

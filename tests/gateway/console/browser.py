@@ -41,6 +41,17 @@ class Visitor:
         assert found is not None, f"there is no form for {action}"
         return await self.client.post(f"/console/do/{action}", data=hidden_fields(found) | fields)
 
+    async def act(self, path: str, action: str, **fields: str) -> None:
+        """Do something from a page; it must be done."""
+        answer = await self.send(await self.page(path), action, **fields)
+        assert answer.status_code == 200, text_of(LexborHTMLParser(answer.text))
+
+    async def csrf(self) -> str:
+        """What the forms of the session bring."""
+        found = (await self.page()).css_first("input[name=csrf]")
+        assert found is not None
+        return str(found.attributes["value"])
+
 
 def hidden_fields(form: LexborNode) -> dict[str, str]:
     """What a form brings along."""

@@ -9,10 +9,13 @@ import pytest
 import gateway.console
 from gateway.console.actions import ACTIONS, Kind
 from gateway.console.messages import LANGUAGES, catalogue, preferred
+from gateway.domain.account_queries import QueryStatus
 from gateway.domain.approvals import ApprovalReason, Verdict
+from gateway.domain.budgets import BudgetPeriod, EntryState
 from gateway.domain.callbacks import CallbackStatus
 from gateway.domain.findings import ENGLISH
 from gateway.domain.models import AlertKind
+from gateway.domain.statements import Spending
 from gateway.domain.states import Placement, TaskStatus
 from gateway.operations.choices import Choice
 
@@ -45,6 +48,10 @@ def test_every_key_of_a_page_is_there_and_every_other_is_of_a_known_kind() -> No
         *(f"callback_status.{value}" for value in CallbackStatus),
         *(f"approval_reason.{value}" for value in ApprovalReason),
         *(f"verdict.{value}" for value in Verdict),
+        *(f"query_status.{value}" for value in QueryStatus),
+        *(f"period.{value}" for value in BudgetPeriod),
+        *(f"entry.{value}" for value in EntryState),
+        *(f"spending.{value}" for value in Spending),
         *(f"finding.{value}" for value in ENGLISH),
         *(f"why_not.{value}" for value in Choice),
         *(f"action.{name}.{part}" for name in ACTIONS for part in ("title", "effect", "done")),
@@ -52,7 +59,7 @@ def test_every_key_of_a_page_is_there_and_every_other_is_of_a_known_kind() -> No
     }
     known = catalogue("en").keys()
     assert asked | made <= known
-    families = ("page.", "span.", "timeline.", "sign_in.refused.")
+    families = ("page.", "span.", "timeline.", "sign_in.refused.", "filter.", "source.", "action.pause.all")
     assert [key for key in known - asked - made if not key.startswith(families)] == []
 
 
