@@ -55,6 +55,11 @@ class KeptClock(Protocol):
         """Whether its elapsed time was carried over from an earlier process exactly."""
         ...
 
+    @property
+    def moved_ahead_us(self) -> int:
+        """By how much it was put ahead of where it stood at the start: open permits have to be over."""
+        ...
+
     def wall_utc(self) -> str:
         """Return the wall clock as it is, even if it has gone back."""
         ...
@@ -68,8 +73,15 @@ class ServiceClock:
     """The gateway's clock. `continues` is True if its elapsed time was carried over from an earlier process exactly."""
 
     def __init__(
-        self, machine: SystemTime, anchor_boot_id: str, anchor_boot_us: int, elapsed_us: int, utc: str
+        self,
+        machine: SystemTime,
+        anchor_boot_id: str,
+        anchor_boot_us: int,
+        elapsed_us: int,
+        utc: str,
+        moved_ahead_us: int = 0,
     ) -> None:
+        self.moved_ahead_us = moved_ahead_us
         self._machine = machine
         self.continues = machine.boot_id == anchor_boot_id
         self._base_us = elapsed_us - (anchor_boot_us if self.continues else machine.boot_us())
@@ -102,7 +114,8 @@ def load_clock(tx: ReadTransaction, machine: SystemTime) -> ServiceClock:
     last_utc = "" if last is None else last.occurred_at
     if anchor is None:
         return ServiceClock(machine, machine.boot_id, machine.boot_us(), 0, last_utc)
-    elapsed_us = anchor.elapsed_us
+    ahead_us = 0
     if anchor.boot_id != machine.boot_id:
-        elapsed_us = max(elapsed_us, leases.latest_of_open_us(tx))
-    return ServiceClock(machine, anchor.boot_id, anchor.boot_us, elapsed_us, max(anchor.utc, last_utc))
+        ahead_us = max(0, leases.latest_of_open_us(tx) - anchor.elapsed_us)
+    elapsed_us = anchor.elapsed_us + ahead_us
+    return ServiceClock(machine, anchor.boot_id, anchor.boot_us, elapsed_us, max(anchor.utc, last_utc), ahead_us)

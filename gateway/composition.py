@@ -130,7 +130,14 @@ class Gateway:
     def _resume_queues(self, tx: Transaction, now: Instant) -> Started:
         settings, went_on, wall_utc = self.settings, self.clock.continues, self.clock.wall_utc()
         resume_queries_after_start(tx, now, settings.query_policy(), clock_continues=went_on, wall_utc=wall_utc)
-        return resume_after_start(tx, now, settings.policy(), clock_continues=went_on, wall_utc=wall_utc)
+        return resume_after_start(
+            tx,
+            now,
+            settings.policy(),
+            clock_continues=went_on,
+            moved_ahead_us=self.clock.moved_ahead_us,
+            wall_utc=wall_utc,
+        )
 
     def work(self) -> Iterator[Coroutine[Any, Any, None]]:
         """Yield what has to run all the time, each until it is cancelled."""

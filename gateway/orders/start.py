@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gateway.domain.instant import Instant, microseconds, parse_utc
 from gateway.domain.models import GATEWAY, Policy
 from gateway.orders.expire import expire
-from gateway.store import tasks
+from gateway.store import leases, tasks
 from gateway.store.port import Transaction
 
 
@@ -18,14 +18,16 @@ class Started:
 
 
 def resume_after_start(
-    tx: Transaction, now: Instant, policy: Policy, *, clock_continues: bool, wall_utc: str
+    tx: Transaction, now: Instant, policy: Policy, *, clock_continues: bool, moved_ahead_us: int, wall_utc: str
 ) -> Started:
     """Re-key the slots to the configured scope and judge the leases that a former process left.
 
     If the service clock continues (same boot) it judges them as always. If not, the wall clock has to: a lease that has
     run out by it, or any lease if the wall clock has gone back, is stale, since doubt falls towards stale
     (docs/specification.md#slots). `wall_utc` is the wall clock's own reading, which `now.utc` never falls behind.
+    What has ended is settled later by `moved_ahead_us`, by which the service clock was put ahead.
     """
+    leases.settle_later(tx, moved_ahead_us)
     stale = 0
     active = tasks.active(tx)
     for task in active:

@@ -119,6 +119,12 @@ def latest_of_open_us(tx: ReadTransaction) -> int:
     return 0 if row is None else int(row["latest_us"])
 
 
+def settle_later(tx: Transaction, later_us: int) -> None:
+    """Let what is not settled yet be settled that much later: the clock was put ahead, and no time has passed."""
+    if later_us > 0:
+        tx.change_any("leases_settle_later", later_us=later_us)
+
+
 def _lease(row: Row) -> LeaseRecord:
     return LeaseRecord(
         task_id=row["task_id"],

@@ -14,6 +14,8 @@ from gateway.domain.leases import Permit, Renewed
 from gateway.domain.models import LeaseScope
 from gateway.domain.refusals import Reason
 from gateway.domain.states import TaskStatus
+from gateway.orders.settle import settled_us
+from gateway.store import leases
 from tests.gateway.support.book import POLICY, Book, reason
 from tests.gateway.support.manual_time import TICK, ManualTime
 
@@ -145,6 +147,32 @@ def test_the_settle_time_is_not_shorter_after_another_boot(book: Book) -> None:
     before = book.clock.now().elapsed_us
     (ended,) = book.rows("SELECT ended_us, permit_expires_us FROM leases")
     assert max(ended.values()) >= before
+
+
+def test_nothing_is_settled_earlier_because_another_permit_had_to_be_over(tmp_path: Path, time: ManualTime) -> None:
+    with Book(tmp_path / "by-site.db", time, replace(POLICY, scope=LeaseScope.SITE)) as book:
+        first = book.take("po-1")
+        book.permit(first)
+        book.lapse(first)
+        book.submit("po-2", "sandbox")
+        second = book.open(book.request("w2", sites=("sandbox",)))
+        assert second is not None
+        book.renew(second)
+        book.run(book.clock.save)
+        book.permit(second)
+        left = settled_in(book)
+        book.time.reboot(down=timedelta(seconds=1))
+        book.restart(crash=True)
+        assert book.clock.moved_ahead_us > 1_000_000
+        assert settled_in(book) >= left - timedelta(seconds=1)
+
+
+def settled_in(book: Book) -> timedelta:
+    """How long it takes until po-1 is settled."""
+    (ended,) = book.run(lambda tx, _: leases.of_task(tx, "po-1"))
+    settled = settled_us(book.policy, [ended])
+    assert settled is not None
+    return timedelta(microseconds=settled - book.clock.now().elapsed_us)
 
 
 def test_the_expiry_told_to_people_is_the_wall_clock_s(book: Book) -> None:

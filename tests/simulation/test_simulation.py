@@ -88,6 +88,12 @@ def test_a_run_of_several_gateways_that_was_once_guilty_is_clean(seed: int) -> N
     assert not result.violations, timeline(result)
 
 
+# 993: at a reboot the clock was put ahead to the end of an open permit, so another account's click was settled earlier.
+def test_a_run_of_several_accounts_that_was_once_guilty_is_clean() -> None:
+    result = simulate(993, World.ACCOUNTS)
+    assert not result.violations, timeline(result)
+
+
 @pytest.mark.parametrize(
     ("world", "seed"), [(World.ALONE, 1), (World.ALONE, 14), (World.ACCOUNTS, 3), (World.GATEWAYS, 12)]
 )

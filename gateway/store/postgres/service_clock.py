@@ -45,6 +45,7 @@ class SharedServiceClock:
         """`own`: the last reading of a former process of this boot. Time is `floor_us` at least."""
         self.machine = machine
         self.continues = continues
+        self.moved_ahead_us = 0
         self._own = own
         self._floor_us = floor_us
         self._wall = (0, machine.boot_us())
@@ -60,6 +61,8 @@ class SharedServiceClock:
         else:
             elapsed_us = judge(newest, database_us, self._own, sent_us, received_us)
             last_utc = newest.utc
+        # More than 0 only until the first group is written, which stands at the floor or later.
+        self.moved_ahead_us = max(self.moved_ahead_us, self._floor_us - elapsed_us)
         elapsed_us = max(elapsed_us, self._floor_us)
         utc = max(last_utc, utc_of(database_us))
         return Moment(Instant(utc, elapsed_us), database_us, Reading(elapsed_us, sent_us, received_us))

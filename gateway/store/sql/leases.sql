@@ -13,6 +13,15 @@ END), 0) AS latest_us
 FROM tasks JOIN leases ON leases.task_id = tasks.task_id AND leases.lease_number = tasks.lease_count
 WHERE tasks.slot IS NOT NULL;
 
+-- name: leases_settle_later
+-- Of tasks that are not decided yet: what has ended in them may be waited for.
+UPDATE leases SET ended_us = :later_us
+    + CASE WHEN permit_expires_us > ended_us THEN permit_expires_us ELSE ended_us END
+WHERE ended_us IS NOT NULL AND (via = 'rest' OR permit_expires_us IS NOT NULL) AND task_id IN (
+    SELECT task_id FROM tasks
+    WHERE status IN ('queued', 'leased', 'running', 'stale', 'needs_human') AND (may_have_clicked = 1 OR order_known = 1)
+);
+
 -- name: leases_of_task
 SELECT * FROM leases WHERE task_id = :task_id ORDER BY lease_number;
 

@@ -135,7 +135,14 @@ def test_a_row_that_differs_in_one_column_is_left_alone(
     assert changed(bare, name, row | {column: value}, row) == 0
 
 
-BY_THEIR_AGE = {"queries_prune", "catalog_settled_drop", "tasks_release", "targets_begin", "workers_forget_served"}
+BY_THEIR_AGE = {
+    "queries_prune",
+    "catalog_settled_drop",
+    "tasks_release",
+    "targets_begin",
+    "workers_forget_served",
+    "leases_settle_later",
+}
 """Of whatever is old, settled, or due, which no key names."""
 
 

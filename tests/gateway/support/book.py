@@ -122,6 +122,7 @@ class Book:
             resume_after_start,
             self.policy,
             clock_continues=self.clock.continues,
+            moved_ahead_us=self.clock.moved_ahead_us,
             wall_utc=self.clock.wall_utc(),
         )
         self.run(self.clock.save)
