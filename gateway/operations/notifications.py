@@ -32,7 +32,9 @@ FAILED_TRIES: Final = 3
 """After so many tries in a row that were not taken a channel counts as failing."""
 
 _LINES: Final = 20
-_OBSOLETE: Final = 50
+_AT_ONCE: Final = 50
+_EACH_BY_ITSELF: Final = 5
+"""Of more urgent ones that are due at once a channel is told in one message: nobody reads a flood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,10 @@ def next_message(tx: Transaction, now: Instant, policy: Policy, notify: NotifyPo
     What has been decided meanwhile needs no urgent word any more, and is taken out.
     """
     for urgency in (Urgency.NOW, Urgency.ESCALATION):
-        while found := notifications.due(tx, now, channel, urgency, _OBSOLETE):
+        while found := notifications.due(tx, now, channel, urgency, _AT_ONCE):
             standing = [pending for pending in found if pending.cleared_at is None]
+            if len(standing) > _EACH_BY_ITSELF:
+                return Outgoing(_many(notify, urgency, standing), tuple(standing))
             if standing:
                 return Outgoing(_urgent(tx, now, policy, notify, standing[0]), (standing[0],))
             for pending in found:
@@ -135,6 +139,14 @@ def _urgent(tx: ReadTransaction, now: Instant, policy: Policy, notify: NotifyPol
             lines.append(f"It can be resolved to failed in {decision.settles_in.total_seconds() / 60:.0f} min.")
     lines += [f"Since {pending.raised_at}", notify.link(pending.task_id)]
     return Message(text_of([f"order-gateway: {late}{_spoken(pending.kind)}, {about}"]), text_of(lines))
+
+
+def _many(notify: NotifyPolicy, urgency: Urgency, standing: Sequence[Pending]) -> Message:
+    late = "nobody has decided yet: " if urgency is Urgency.ESCALATION else ""
+    lines = [f"{_spoken(pending.kind)}: {pending.message}" for pending in standing[:_LINES]]
+    if len(standing) > _LINES:
+        lines.append(f"and {len(standing) - _LINES} more, see `order-gateway decisions`")
+    return Message(f"order-gateway: {late}{len(standing)} decisions wait", text_of([*lines, notify.link(None)]))
 
 
 def _facts(detail: TaskDetail) -> Iterator[str]:

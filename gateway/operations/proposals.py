@@ -78,7 +78,7 @@ def withdraw_proposal(tx: Transaction, now: Instant, proposal_id: int, reason: s
 
 def close_lapsed(tx: Transaction, now: Instant) -> int:
     """Close what nobody confirmed in time, and what has changed since; return how many proposals."""
-    waiting = proposals.newest(tx, closed_too=False, below=ABOVE_ALL_ROWS, count=_LAPSED_AT_ONCE)
+    waiting = proposals.perhaps_lapsed(tx, now, _LAPSED_AT_ONCE)
     gone = [(proposal, status) for proposal in waiting if (status := lapsed(tx, now, proposal)) is not None]
     for proposal, status in gone:
         close(tx, now, proposal, status, GATEWAY)

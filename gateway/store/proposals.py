@@ -51,6 +51,11 @@ def newest(tx: ReadTransaction, *, closed_too: bool, below: int, count: int) -> 
     return [_proposal(row) for row in rows]
 
 
+def perhaps_lapsed(tx: ReadTransaction, now: Instant, count: int) -> list[Proposal]:
+    """Return up to `count` proposals that wait and may have lapsed, the oldest first; each that has is among them."""
+    return [_proposal(row) for row in tx.all("proposals_perhaps_lapsed", at=now.utc, count=count)]
+
+
 def close(tx: Transaction, now: Instant, proposal_id: int, status: ProposalStatus, actor: Actor, reason: str) -> None:
     """Write down what became of a proposal. Raises RowCountError unless it waits."""
     tx.change_one(

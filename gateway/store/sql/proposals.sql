@@ -18,6 +18,12 @@ SELECT * FROM proposals WHERE proposal_id < :below ORDER BY proposal_id DESC LIM
 -- name: proposals_waiting
 SELECT * FROM proposals WHERE closed_at IS NULL AND proposal_id < :below ORDER BY proposal_id DESC LIMIT :count;
 
+-- name: proposals_perhaps_lapsed
+-- What a statement rests on is when its task last changed; the other kinds are few, and judged by themselves.
+SELECT proposals.* FROM proposals LEFT JOIN tasks USING (task_id)
+WHERE closed_at IS NULL AND (valid_until < :at OR kind <> 'resolve' OR tasks.updated_at <> basis)
+ORDER BY proposal_id LIMIT :count;
+
 -- name: proposals_waiting_count
 SELECT count(*) AS count FROM (SELECT 1 FROM proposals WHERE closed_at IS NULL LIMIT :count) AS waiting;
 

@@ -150,6 +150,20 @@ async def test_what_waits_for_a_second_person_is_told_at_once(book: Book, ops: R
     assert resumed["message"].endswith("https://gateway.example/console")
 
 
+async def test_many_at_once_are_one_message(bench: Bench, ops: Receiver) -> None:
+    for number in range(1, 6):
+        bench.book.submit(f"po-{number}", requires_approval=True, max_total_yen=3_000)
+    assert await bench.run() == [5, 0]
+    for number in range(6, 31):
+        bench.book.submit(f"po-{number}", requires_approval=True, max_total_yen=3_000)
+    assert await bench.run() == [1, 0]
+    told = ops.bodies[5]
+    assert told["title"] == "order-gateway: 25 decisions wait"
+    assert told["message"].count("approval required: ") == 20
+    assert "and 5 more, see `order-gateway decisions`" in told["message"]
+    assert await bench.run() == [0, 0]
+
+
 async def test_what_was_decided_meanwhile_is_told_to_nobody_but_by_digest(
     bench: Bench, person: Person, ops: Receiver, boss: Receiver
 ) -> None:

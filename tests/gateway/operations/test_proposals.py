@@ -237,6 +237,11 @@ def test_it_expires_and_not_a_tick_before(pair: Pair) -> None:
     pair.book.time.advance(CAREFUL.proposal_valid)
     assert pair.book.run(close_lapsed) == 1
     assert pair.kinds("po-2")[-1] == ("proposal_expired", "gateway")
+    pair.resolve(task_id="po-2")
+    assert pair.book.run(close_lapsed) == 0
+    Person(pair.book).requeue("po-2")
+    assert pair.book.run(close_lapsed) == 1
+    assert pair.kinds("po-2")[-1] == ("proposal_obsolete", "gateway")
     assert AlertKind.PROPOSAL_WAITING not in pair.alerts()
 
 
