@@ -14,7 +14,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-TOP = "bench|clients|common|demo|deploy|docs|examples|gateway|proto|requirements|sandbox_shop|scripts|tests|worker"
+TOP = (
+    "bench|clients|common|conformance|demo|deploy|docs|examples|gateway|proto|requirements|sandbox_shop|scripts|tests|"
+    "worker"
+)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FILE = re.compile(r"(?<![\w./*$-])((?:\.\./)*(?:[\w-]+/)*[\w-][\w.-]*\.(?:py|md|proto|sql|sh))\b(#[\w-]+)?")
 FOLDER = re.compile(rf"(?<![\w./$-])((?:{TOP})/(?:[\w-]+/)*[\w-]+)/?(?![\w./*-]|…)")

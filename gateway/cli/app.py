@@ -12,6 +12,7 @@ from gateway.cli.commands import (
     callbacks,
     catalog,
     config,
+    conformance,
     copy,
     database,
     decide,
@@ -47,6 +48,7 @@ add_version(app, "order-gateway")
 for part in (
     serve, health, events, alerts, tasks, export, decide, decisions, approvals, proposals, pause, budgets, statement,
     workers, queries, catalog, callbacks, notify, backup, migrate, copy, database, config,
+    conformance,
 ):  # fmt: skip
     part.add_to(app)
 

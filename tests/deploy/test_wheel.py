@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients/python"
-PROGRAMS = ("gateway", "worker", "sandbox_shop", "common")
+PROGRAMS = ("gateway", "worker", "sandbox_shop", "common", "conformance")
 
 
 def held_by(wheel_of: Path, folder: Path) -> set[str]:

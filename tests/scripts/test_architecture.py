@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text()
-MIRRORS = {"bench", "clients", "common", "demo", "deploy", "gateway", "sandbox_shop", "scripts", "worker"}
+PROGRAMS = {"common", "conformance", "gateway", "sandbox_shop", "worker"}
+MIRRORS = PROGRAMS | {"bench", "clients", "demo", "deploy", "scripts"}
 """Folders of tests that are named as what they test."""
 
 

@@ -28,10 +28,13 @@ BROKEN = {
     "gateway-synchronous": ("gateway/orders/permit.py", "import asyncio"),
     "gateway-waiting": ("gateway/dispatch/notifier.py", "import grpc"),
     "gateway-commands": ("gateway/cli/commands/health.py", "import gateway.domain.states"),
+    "gateway-console": ("gateway/console/__init__.py", "import gateway.orders.submit"),
     "worker-layers": ("worker/journal/records.py", "import worker.gateway.outbox"),
     "worker-site": ("worker/sites/rakuten.py", "import worker.journal"),
     "sandbox-shop": ("sandbox_shop/orders.py", "import worker.orders.state"),
+    "conformance": ("conformance/rules.py", "import worker.orders.state"),
     "worker-shop": ("worker/orders/run.py", "import sandbox_shop.orders"),
+    "worker-listens-on-nothing": ("worker/orders/run.py", "import starlette"),
     "worker-port": ("worker/orders/submit.py", "import worker.gateway.client"),
 }
 
@@ -57,7 +60,7 @@ def lint(tree: Path) -> dict[str, str]:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("tree")
     shutil.copy(ROOT / "pyproject.toml", copy)
-    for package in ("gateway", "worker", "sandbox_shop", "common", "demo", "bench", "clients/python"):
+    for package in ("gateway", "worker", "sandbox_shop", "common", "conformance", "demo", "bench", "clients/python"):
         shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
     return copy
 
