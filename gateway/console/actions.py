@@ -145,6 +145,7 @@ _TABLE: Final = (
         ),
     ),
     Action("delete_budget", _OPERATIONS + "DeleteBudget", _of("budget_id", _REASON), is_grave=True),
+    Action("send_test_notification", _OPERATIONS + "SendTestNotification", ()),
     Action("create_backup", _OPERATIONS + "CreateBackup", ()),
     Action("discover", _CATALOG + "Discover", (_SITE, Field("account", Kind.SUBJECT))),
 )

@@ -77,8 +77,8 @@ def lapsed(tx: ReadTransaction, now: Instant, proposal: Proposal) -> ProposalSta
     return None if _basis(tx, proposal.decision) == proposal.basis else ProposalStatus.OBSOLETE
 
 
-def waiting_about(tx: ReadTransaction, now: Instant, task_id: str) -> Proposal | None:
-    """Return the proposal about a task that waits for another person, if there is one."""
+def waiting_about(tx: ReadTransaction, now: Instant, task_id: str | None) -> Proposal | None:
+    """Return the proposal about a task (None: about dispatch) that waits for another person, if there is one."""
     found = proposals.standing_about(tx, task_id)
     return None if found is None or lapsed(tx, now, found) is not None else found
 

@@ -16,6 +16,7 @@ from gateway.domain.refusals import invalid
 from gateway.operations.alerts import list_alerts
 from gateway.operations.history import list_events
 from gateway.operations.overview import last_day
+from gateway.operations.second_person import waiting_about
 
 A_PAGE: Final = 50
 
@@ -25,9 +26,11 @@ async def show_queue(visit: Visit) -> Response:
     visit.call(OPERATIONS + "GetHealth")
     health = await visit.parts.look()
     steps = await visit.parts.store.read(last_day)
+    proposal = await visit.parts.store.read(waiting_about, None)
     return visit.page(
         "queue.html",
         health=health,
+        proposal=proposal,
         sites=visit.parts.policy.sites,
         paused={pause.site for pause in health.pauses},
         queue_chart=queue_chart(steps),

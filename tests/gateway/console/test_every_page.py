@@ -10,7 +10,9 @@ import pytest
 
 from gateway.console.app import PAGES
 from gateway.console.messages import LANGUAGES
-from tests.gateway.console.browser import Visitor, console, offered, text_of, visitor
+from tests.gateway.console.browser import OPERATOR, Visitor, console, offered, text_of, visitor
+from tests.gateway.operations.receiver import receiving
+from tests.gateway.support import dump
 from tests.gateway.support.in_process import RunningGateway
 
 VIEWER = "eve=the-token-of-eve-who-looks"
@@ -75,6 +77,35 @@ async def test_a_viewer_sees_it_all_and_can_do_nothing(tmp_path: Path) -> None:
                 f"/console/do/{action}", data={"task_id": "po-1", "reason": "r", "csrf": await eve.csrf()}
             )
             assert answer.status_code == 403, action
+
+
+async def test_channels_are_tried_and_shown(tmp_path: Path) -> None:
+    with receiving() as takes, receiving() as refuses:
+        refuses.answer = 503
+        urls = [each.url.replace("http://", "json://").replace("alerts?key=secret", "x") for each in (takes, refuses)]
+        async with console(tmp_path, notify_urls=" ".join(urls)) as (_, alice):
+            assert "No channel has been tried yet." in text_of(await alice.page("/console/queue"))
+            await alice.act("/console/queue", "send_test_notification")
+            told = text_of(await alice.page("/console/queue"))
+    assert told.count("takes messages") == 1
+    assert "json-2not taken: 1" in told
+    assert "the service answered 503" in told
+    assert len(takes.bodies) == 1
+
+
+async def test_what_one_proposes_about_dispatch_another_confirms(tmp_path: Path) -> None:
+    tokens = (OPERATOR, "bob=the-token-of-bobby")
+    async with console(tmp_path, operator_token=tokens, second_person=True) as (gateway, alice):
+        await alice.act("/console/queue", "pause", reason="a restore")
+        dump.execute(gateway.path, "INSERT INTO restores (restored_at, reason) VALUES ('9999', 'as a restore does')")
+        await alice.act("/console/queue", "resume", reason="all is seen to")
+        page = await alice.page("/console/queue")
+        assert "Waits for a second person. alice: Resume" in text_of(page, "#proposal-1")
+        assert "confirm_proposal" not in offered(page)
+        async with visitor(gateway) as bob:
+            await bob.sign_in("the-token-of-bobby")
+            await bob.act("/console/queue", "confirm_proposal", reason="so it is")
+            assert "Nothing is paused" in text_of(await bob.page("/console/queue"))
 
 
 async def test_what_the_pages_say(tmp_path: Path) -> None:
