@@ -34,6 +34,19 @@ class Language:
 
 
 LANGUAGES = {
+    "python": Language(
+        tools=("protoc-gen-mypy", "protoc-gen-mypy_grpc", "mypy"),
+        installed_by="make setup",
+        fetch=(),
+        build=(
+            ("sh", "generate.sh"),
+            ("mypy", "--strict", "--no-error-summary", "checks.py", "ordergateway/client"),
+        ),
+        runs=(
+            Run("blocking", (sys.executable, "checks.py", "blocking")),
+            Run("asyncio", (sys.executable, "checks.py", "asyncio")),
+        ),
+    ),
     "typescript": Language(
         tools=("node", "npm", "buf"),
         installed_by="Node 20 or newer brings node and npm",

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.extended, pytest.mark.timeout(900)]
 @pytest.mark.parametrize(
     "language",
     [
+        "python",
         pytest.param("typescript", marks=pytest.mark.needs("node")),
         pytest.param("go", marks=pytest.mark.needs("go")),
         pytest.param("java", marks=pytest.mark.needs("maven")),
