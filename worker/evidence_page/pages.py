@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from common.escapes import escape_controls
 from worker.evidence.screenshots import MAX_HTML_BYTES, decode_html
 from worker.evidence_page.guard import INERT_POLICY
 from worker.evidence_page.inert import inert
@@ -23,6 +24,8 @@ from worker.journal.records import EvidenceFile
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("worker.evidence_page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
+
+_TEMPLATES.filters["shown"] = lambda value: escape_controls(str(value))
 
 ReadIndex = Callable[[], Awaitable[Sequence[EvidenceFile]]]
 """Reads which files the journal knows of the task."""
@@ -64,7 +67,7 @@ class EvidencePages:
             number=number,
             last=len(pages) - 1,
             page=page,
-            meta=json.dumps(page.meta, ensure_ascii=False, indent=2),
+            meta="\n".join(map(escape_controls, json.dumps(page.meta, ensure_ascii=False, indent=2).split("\n"))),
             too_large=len(page.data("html") or b"") > MAX_HTML_BYTES,
         )
 

@@ -162,12 +162,15 @@ async def test_no_path_of_the_browser_leads_to_a_file(kept: Kept, served: Served
 
 
 async def test_what_is_kept_meanwhile_is_there_at_the_next_look(kept: Kept, served: Served) -> None:
-    kept.keep(b"<h1>submit</h1>", Step.ORDER_SUBMIT, url='https://shop.example/"><script>x</script>')
+    kept.keep(b"<h1>submit</h1>", Step.ORDER_SUBMIT, url='https://shop.example/"><script>x</script>\u202e\u2028')
     async with served.client() as client:
         index = (await client.get("")).text
         assert "po-1/04-order-submit" in index
         assert "<script>" not in index
-        assert "<script>" not in (await client.get("2")).text
+        page = (await client.get("2")).text
+        assert "<script>" not in page
+        assert not {"\u202e", "\u2028"} & set(index + page)
+        assert "\\u202e\\u2028" in page
 
 
 async def test_a_port_that_is_taken_is_told(kept: Kept) -> None:
