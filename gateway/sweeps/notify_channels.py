@@ -47,16 +47,17 @@ class AppriseChannel:
         self.name = name
         self._target = target
         self._total_seconds = total_seconds
-        self._busy: threading.Thread | None = None
+        self._busy = False
 
     async def send(self, message: Message) -> str | None:
         """Hand a message over; None if it was taken, else what came instead."""
-        if self._busy is not None and self._busy.is_alive():
+        if self._busy:
             return "the message before is still under way"
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[str | None] = loop.create_future()
 
         def tell(told: str | None) -> None:
+            self._busy = False
             if not answer.done():
                 answer.set_result(told)
 
@@ -66,8 +67,8 @@ class AppriseChannel:
                 loop.call_soon_threadsafe(tell, told)
 
         # A daemon, since nothing breaks off a call that hangs, and the end of the process must not wait for it.
-        self._busy = threading.Thread(target=work, name=f"notify-{self.name}", daemon=True)
-        self._busy.start()
+        self._busy = True
+        threading.Thread(target=work, name=f"notify-{self.name}", daemon=True).start()
         try:
             return await asyncio.wait_for(answer, self._total_seconds)
         except TimeoutError:

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -259,6 +260,28 @@ async def test_a_channel_that_hangs_holds_up_nobody_and_gets_no_second_message()
         channel = AppriseChannel("json", opened._target, total_seconds=0.2)
         assert await channel.send(TEST) == "no answer within 0.2 s"
         assert await channel.send(TEST) == "the message before is still under way"
+
+
+async def test_a_channel_takes_the_next_message_as_soon_as_it_has_answered(ops: Receiver) -> None:
+    (channel,) = open_channels([url_of(ops)], "X")
+    assert [await channel.send(TEST) for _ in range(100)] == [None] * 100
+
+
+async def test_a_channel_that_has_answered_late_takes_messages_again() -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.may_go_on = threading.Event()
+
+        def notify(self, **_message: str) -> bool:
+            return self.may_go_on.wait(60)
+
+    target = Slow()
+    channel = AppriseChannel("json", target, total_seconds=0.05)
+    async with asyncio.timeout(60):
+        assert await channel.send(TEST) == "no answer within 0.05 s"
+        target.may_go_on.set()
+        while await channel.send(TEST) is not None:
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("url", ["nonsense", "nothing://of-the-kind/the-secret", "slack://the-secret", "json://"])
