@@ -3,12 +3,17 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from itertools import islice
+from typing import Any, Final, TypeVar, cast
 
 import grpc
 import typer
-from google.protobuf.message import DecodeError, Message
-from google.rpc.status_pb2 import Status
+from google.protobuf.message import Message
+from ordergateway import client as upstream
+from ordergateway.client import GatewayError, RefusedError, UnansweredError
+from ordergateway.client.attempts import error_of
+from ordergateway.client.channels import OPTIONS
+from ordergateway.client.details import Failure
 from ordergateway.v1 import errors_pb2, orders_pb2
 from ordergateway.v1.account_queries_pb2_grpc import AccountQueryServiceStub
 from ordergateway.v1.catalog_pb2_grpc import CatalogServiceStub
@@ -27,7 +32,7 @@ from gateway.cli.settings import CommandSettings, load_command_settings
 T = TypeVar("T", bound=Message)
 
 CALL_SECONDS: Final = 15.0
-_MAX_ANSWER_BYTES: Final = 128 * 1024 * 1024
+_PAGE: Final = 200
 
 _CODES: Final = {
     grpc.StatusCode.INVALID_ARGUMENT: Exit.USAGE,
@@ -55,6 +60,8 @@ class Client:
     def __init__(self, channel: grpc.Channel, token: str | None, target: GatewayTarget) -> None:
         self._target = target
         self.orders = OrderServiceStub(channel)
+        # Who waits at a terminal is told at once that there is no gateway.
+        self._upstream = upstream.Client(channel, token, timeout=CALL_SECONDS, repeat=False)
         self.operations = OperationsServiceStub(channel)
         self.queries = AccountQueryServiceStub(channel)
         self.catalog = CatalogServiceStub(channel)
@@ -66,9 +73,10 @@ class Client:
         self.task_id = getattr(request, "task_id", "") or "TASK"
         return method(request, timeout=seconds, metadata=self.metadata)
 
-    def told(self, error: grpc.RpcError) -> CommandError:
+    def told(self, error: grpc.RpcError | GatewayError) -> CommandError:
         """Return how a call that failed is told at the terminal."""
-        return _told(error, self._target, self.task_id)
+        told = error if isinstance(error, GatewayError) else error_of(cast(Failure, error))
+        return _told(told, self._target, self.task_id)
 
     def pages(self, method: Callable[..., Any], request: Any, items: str, limit: int) -> list[Any]:
         """Call a list method page by page and return up to `limit` messages of its field `items`."""
@@ -83,18 +91,20 @@ class Client:
                 return found
             request.page_token = answer.next_page_token
 
-    def search(self, request: orders_pb2.ListOrdersRequest, limit: int | None = None) -> Iterator[orders_pb2.Task]:
-        """Yield up to `limit` tasks, one page in memory. Of a search a page may be empty and another one follow."""
-        left = limit
-        while left is None or left > 0:
-            request.page_size = 200 if left is None else min(200, left)
-            answer: orders_pb2.ListOrdersResponse = self.call(self.orders.ListOrders, request)
-            yield from answer.tasks
-            left = None if left is None else left - len(answer.tasks)
-            # What repeats itself would never end.
-            if answer.next_page_token in ("", request.page_token):
-                return
-            request.page_token = answer.next_page_token
+    def about(self, task_id: str) -> upstream.Client:
+        """Return the client of upstreams, for calls about this task, which a refusal names. It raises GatewayError."""
+        self.task_id = task_id
+        return self._upstream
+
+    def search(
+        self, selected: orders_pb2.TaskFilter, *, oldest_first: bool, limit: int | None
+    ) -> Iterator[orders_pb2.Task]:
+        """Yield up to `limit` of the selected tasks, one page in memory."""
+        ordered = orders_pb2.TaskFilter()
+        ordered.CopyFrom(selected)
+        if oldest_first:
+            ordered.order = orders_pb2.TASK_ORDER_OLDEST_FIRST
+        return islice(self._upstream.list(ordered, page_size=min(_PAGE, limit or _PAGE)), limit)
 
 
 @contextmanager
@@ -112,38 +122,32 @@ def connected(url: str | None) -> Iterator[Client]:
         client = Client(channel, settings.token, target)
         try:
             yield client
-        except grpc.RpcError as error:
+        except (grpc.RpcError, GatewayError) as error:
             raise client.told(error) from None
 
 
 def _channel(target: GatewayTarget, settings: CommandSettings) -> grpc.Channel:
-    options: list[tuple[str, str | int]] = [
-        ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
-        # The contract says which call may be repeated; the channel must not repeat on its own account.
-        ("grpc.enable_retries", 0),
-        # What HTTP_PROXY names is nobody whom the settings know, and need not be shown a token.
-        ("grpc.enable_http_proxy", 0),
-    ]
     if not target.tls:
-        return grpc.insecure_channel(target.address, options=options)
+        return grpc.insecure_channel(target.address, options=OPTIONS)
     return grpc.secure_channel(
         target.address,
         channel_credentials(settings.gateway_ca, settings.operator_tls_cert, settings.operator_tls_key, own="OPERATOR"),
-        options=options,
+        options=OPTIONS,
     )
 
 
-def _told(error: Any, target: GatewayTarget, task_id: str) -> CommandError:
-    code: grpc.StatusCode = error.code()
-    detail = _detail(error)
+def _told(error: GatewayError, target: GatewayTarget, task_id: str) -> CommandError:
+    code = error.code
+    detail = error.detail if isinstance(error, RefusedError) else None
+    words = error.words if isinstance(error, UnansweredError) else ""
     if detail is None and code is grpc.StatusCode.UNAVAILABLE:
-        return CommandError(why_unreachable(target, str(error.details())), Exit.UNREACHABLE)
+        return CommandError(why_unreachable(target, words), Exit.UNREACHABLE)
     if detail is None and code is grpc.StatusCode.DEADLINE_EXCEEDED:
         line = f"the gateway at {target.address} does not answer; is it running there, and is this its gRPC port?"
         return CommandError(line, Exit.UNREACHABLE)
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return CommandError(f"the gateway at {target.address} does not offer this; it may be an older one", Exit.FAULT)
-    line = str(error.details()) if detail is None else _in_options(detail) or str(error.details())
+    line = words if detail is None else _in_options(detail)
     if code is grpc.StatusCode.UNAUTHENTICATED:
         line += "; set RAKUTEN_OPERATOR_TOKEN (or RAKUTEN_API_TOKEN)"
     if detail is not None and detail.reason == errors_pb2.ERROR_REASON_STATUS_CONFLICT:
@@ -170,17 +174,3 @@ def _exit(code: grpc.StatusCode, detail: errors_pb2.ErrorDetail | None) -> Exit:
     if detail is not None and [violation.field for violation in detail.violations] == ["alert_id"]:
         return Exit.NOT_FOUND
     return _CODES.get(code, Exit.FAULT)
-
-
-def _detail(error: Any) -> errors_pb2.ErrorDetail | None:
-    for key, value in error.trailing_metadata() or ():
-        if key != "grpc-status-details-bin":
-            continue
-        try:
-            status = Status.FromString(value)
-            detail = errors_pb2.ErrorDetail()
-            if status.details and status.details[0].Unpack(detail):
-                return detail
-        except DecodeError:
-            return None
-    return None

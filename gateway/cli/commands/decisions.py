@@ -119,9 +119,8 @@ def cancel(
     as_json_: JsonOption = False,
 ) -> None:
     """Cancel a task that no worker has ever taken; with --while-leased request the end of one that is in hand."""
-    request = orders_pb2.CancelOrderRequest(task_id=task, reason=reason, while_leased=while_leased)
     with connected(gateway) as client:
-        done = client.call(client.orders.CancelOrder, request)
+        done = client.about(task).cancel(task, reason, while_leased=while_leased)
         _print_done(done.task, as_json_)
         if done.requested and not as_json_:
             say("requested: its worker gets no leave to click and ends it; see `order-gateway tasks watch`")

@@ -15,7 +15,7 @@ from common.escapes import escape_lines
 from common.exit_codes import CommandError, Exit
 from common.output import json_line
 from gateway.cli.client import connected
-from gateway.cli.commands.tasks import OldestFirstOption, list_request, tasks
+from gateway.cli.commands.tasks import OldestFirstOption, tasks
 from gateway.cli.options import GatewayOption
 from gateway.cli.output import as_json, exact, name_of, progress_console
 from gateway.cli.search_options import selects_tasks
@@ -61,7 +61,7 @@ def export(
     """
     write = _write_csv if format_ is Format.CSV else _write_json_lines
     with connected(gateway) as client, _opened(output) as file:
-        write(file, _counted(client.search(list_request(selected, oldest_first=oldest_first), limit), limit))
+        write(file, _counted(client.search(selected, oldest_first=oldest_first, limit=limit), limit))
 
 
 @contextmanager

@@ -106,7 +106,7 @@ def submit(  # noqa: PLR0913, PLR0917 - each is an option of the command
     """
     with connected(gateway) as client:
         if task:
-            found_task = client.call(client.orders.GetOrder, orders_pb2.GetOrderRequest(task_id=task)).task
+            found_task = client.about(task).get(task)
             site = site or found_task.site
             account = account or found_task.account
             if kind is Kind.ORDER_DETAIL:

@@ -10,7 +10,7 @@ from rich.text import Text
 from common.output import print_json, print_json_line, print_line
 from common.tables import print_fields, print_table
 from common.target import Target
-from gateway.cli.client import Client, connected
+from gateway.cli.client import connected
 from gateway.cli.commands.events import event_rows
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, TaskArgument
@@ -37,9 +37,8 @@ def list_tasks(
     as_json_: JsonOption = False,
 ) -> None:
     """List tasks, the newest first; with --updated-from or --updated-to those first that changed last."""
-    request = list_request(selected, oldest_first=oldest_first)
     with connected(gateway) as client:
-        found = list(client.search(request, limit))
+        found = list(client.search(selected, oldest_first=oldest_first, limit=limit))
     if as_json_:
         list_as_json("tasks", found)
         return
@@ -66,7 +65,7 @@ def list_tasks(
 def show(task: TaskArgument, gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
     """Show one task with its reports and its history."""
     with connected(gateway) as client:
-        found = client.call(client.orders.GetOrder, orders_pb2.GetOrderRequest(task_id=task)).task
+        found = client.about(task).get(task)
         request = operations_pb2.ListEventsRequest(subject=task)
         events = client.pages(client.operations.ListEvents, request, "events", 1_000)[::-1]
     if as_json_:
@@ -82,28 +81,11 @@ def show(task: TaskArgument, gateway: GatewayOption = None, as_json_: JsonOption
 def watch(task: TaskArgument, gateway: GatewayOption = None, as_json_: JsonOption = False) -> None:
     """Follow one task until it has ended; one line for each change."""
     with connected(gateway) as client:
-        for found in _changes(client, task):
+        for found in client.about(task).watch(task):
             if as_json_:
                 print_json_line(as_json(found))
             else:
                 print_line(Text("  ").join(_line(found)))
-
-
-def list_request(selected: orders_pb2.TaskFilter, *, oldest_first: bool) -> orders_pb2.ListOrdersRequest:
-    """Ask for the selected tasks. What an older gateway knows is asked for as it knows it."""
-    request = orders_pb2.ListOrdersRequest(site=selected.site, account=selected.account)
-    further = orders_pb2.TaskFilter()
-    further.CopyFrom(selected)
-    further.ClearField("site")
-    further.ClearField("account")
-    if len(selected.statuses) == 1:
-        request.status = selected.statuses[0]
-        further.ClearField("statuses")
-    if oldest_first:
-        further.order = orders_pb2.TASK_ORDER_OLDEST_FIRST
-    if further.ByteSize():
-        request.filter.CopyFrom(further)
-    return request
 
 
 def task_fields(task: orders_pb2.Task) -> Iterator[tuple[str, str | Text]]:
@@ -185,13 +167,6 @@ def print_reports(task: orders_pb2.Task) -> None:
         ),
         "no reports",
     )
-
-
-def _changes(client: Client, task_id: str) -> Iterator[orders_pb2.Task]:
-    request = orders_pb2.WatchOrderRequest(task_id=task_id)
-    for change in client.orders.WatchOrder(request, metadata=client.metadata):
-        if change.WhichOneof("event") == "task":
-            yield change.task
 
 
 def _line(task: orders_pb2.Task) -> Iterator[Text]:

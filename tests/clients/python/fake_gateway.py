@@ -39,6 +39,7 @@ class FakeGateway:
         self._threads = threads
         self.pauses: list[float] = []
         self.client = Client(self._channel, "a-token", timeout=60, time=self)
+        self.once = Client(self._channel, "a-token", timeout=60, time=self, repeat=False)
 
     def now(self) -> float:
         return self._time.time()

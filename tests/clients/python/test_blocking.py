@@ -10,6 +10,7 @@ import pytest
 from ordergateway.client import (
     CancelTooLateError,
     DeadlineExceededError,
+    GatewayError,
     InvalidFieldError,
     NotFoundError,
     RefusedError,
@@ -172,6 +173,32 @@ def test_a_watch_goes_on_after_each_loss_and_tells_each_change_once(gateway: Fak
     assert len(watched.result(60)) == 4
     assert [told.get_nowait(), told.get_nowait()] == [3, 4]
     assert gateway.pauses == [0.2, 0.2], "each stream that brought something begins the backoff anew"
+
+
+@pytest.mark.parametrize("metadata", [(), detail("SHUTTING_DOWN")], ids=["bare", "stopping"])
+def test_who_waits_at_a_terminal_is_told_at_once(gateway: FakeGateway, metadata: Any) -> None:
+    answer = gateway.begin(lambda: gateway.once.get("po-1"))
+    gateway.fail("GetOrder", Code.UNAVAILABLE, metadata)
+    with pytest.raises(GatewayError):
+        answer.result(60)
+    watched = gateway.begin(lambda: list(gateway.once.watch("po-1")))
+    gateway.take_watch().terminate((), Code.UNAVAILABLE, "")
+    with pytest.raises(UnansweredError):
+        watched.result(60)
+    assert gateway.pauses == []
+
+
+def test_even_so_a_watch_that_was_answered_goes_on(gateway: FakeGateway) -> None:
+    told: Queue[int] = Queue()
+    watched = gateway.begin(lambda: [told.put(task.status) for task in gateway.once.watch("po-1")])
+    call = gateway.take_watch()
+    call.send_response(QUEUED)
+    assert told.get(timeout=60) == 1
+    call.terminate((), Code.UNAVAILABLE, "")
+    call = gateway.take_watch()
+    call.send_response(SUCCEEDED)
+    call.terminate((), Code.OK, "")
+    assert len(watched.result(60)) == 2
 
 
 def test_who_stops_watching_ends_the_call(gateway: FakeGateway) -> None:

@@ -11,7 +11,7 @@ from ordergateway.client.attempts import Attempts
 from ordergateway.client.channels import Tls, blocking_channel, target
 from ordergateway.client.clock import SystemTime, Time
 from ordergateway.client.details import Failure
-from ordergateway.client.orders import Changes, OrderFields, batches, counted_on, order
+from ordergateway.client.orders import Changes, OrderFields, batches, counted_on, listing, order
 from ordergateway.v1 import orders_pb2 as pb
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
@@ -38,12 +38,14 @@ class Client:
         timeout: float = CALL_SECONDS,
         tls: Tls | None = None,
         plain_text: bool = False,
+        repeat: bool = True,
         time: Time | None = None,
     ) -> None:
         """`where`: `grpc://host:port`, `grpcs://host:port` for TLS, or a channel of your own.
 
         `timeout`: seconds for a call that names none. `plain_text`: let the token travel unencrypted to another
-        machine.
+        machine. `repeat` False: a call is made once, for who waits at a terminal; a watch that was answered goes on all
+        the same.
         Raises ValueError for an address that is none.
         """
         if isinstance(where, str):
@@ -52,6 +54,7 @@ class Client:
         self._orders = OrderServiceStub(where)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout = timeout
+        self._repeat = repeat
         self._time = time or SystemTime()
 
     def __enter__(self) -> Self:
@@ -106,7 +109,7 @@ class Client:
 
         `timeout`: seconds for each page.
         """
-        request = pb.ListOrdersRequest(filter=tasks, page_size=page_size)
+        request = listing(tasks, page_size)
         while True:
             answer = self._call(self._orders.ListOrders, request, timeout)
             yield from answer.tasks
@@ -160,7 +163,7 @@ class Client:
             self._time.sleep(pause)
 
     def _attempts(self, seconds: float | None) -> Attempts:
-        return Attempts(self._time.now, self._time.random, seconds)
+        return Attempts(self._time.now, self._time.random, seconds, repeat=self._repeat)
 
 
 def _until_silent(call: Any) -> Iterator[pb.WatchOrderResponse]:

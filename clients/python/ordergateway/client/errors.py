@@ -22,8 +22,12 @@ class GatewayError(Exception):
 class UnansweredError(GatewayError):
     """No answer of the gateway was read, so nothing is known of the call: it may have been carried out.
 
-    The same call under the same task_id may be made again later.
+    The same call under the same task_id may be made again later. `words`: what gRPC says of the connection.
     """
+
+    def __init__(self, message: str, code: grpc.StatusCode, words: str = "") -> None:
+        super().__init__(message, code)
+        self.words = words
 
 
 class DeadlineExceededError(UnansweredError):

@@ -11,7 +11,7 @@ from ordergateway.client.attempts import Attempts
 from ordergateway.client.blocking import CALL_SECONDS, SILENCE_SECONDS
 from ordergateway.client.channels import Tls, aio_channel, target
 from ordergateway.client.clock import SystemTime, Time
-from ordergateway.client.orders import Changes, OrderFields, batches, counted_on, order
+from ordergateway.client.orders import Changes, OrderFields, batches, counted_on, listing, order
 from ordergateway.v1 import orders_pb2 as pb
 from ordergateway.v1.orders_pb2_grpc import OrderServiceStub
 
@@ -32,6 +32,7 @@ class AsyncClient:
         timeout: float = CALL_SECONDS,
         tls: Tls | None = None,
         plain_text: bool = False,
+        repeat: bool = True,
         time: Time | None = None,
     ) -> None:
         """See Client. To be made where a loop runs."""
@@ -41,6 +42,7 @@ class AsyncClient:
         self._orders: OrderServiceAsyncStub = OrderServiceStub(where)
         self._metadata = grpc.aio.Metadata(*((("authorization", f"Bearer {token}"),) if token else ()))
         self._timeout = timeout
+        self._repeat = repeat
         self._time = time or SystemTime()
 
     async def __aenter__(self) -> Self:
@@ -93,7 +95,7 @@ class AsyncClient:
         timeout: float | None = None,  # noqa: ASYNC109 - as submit
     ) -> AsyncIterator[pb.Task]:
         """See Client.list."""
-        request = pb.ListOrdersRequest(filter=tasks, page_size=page_size)
+        request = listing(tasks, page_size)
         while True:
             answer = await self._call(self._orders.ListOrders, request, timeout)
             for task in answer.tasks:
@@ -151,7 +153,7 @@ class AsyncClient:
             await asyncio.sleep(pause)
 
     def _attempts(self, seconds: float | None) -> Attempts:
-        return Attempts(self._time.now, self._time.random, seconds)
+        return Attempts(self._time.now, self._time.random, seconds, repeat=self._repeat)
 
 
 async def _until_silent(call: Any) -> AsyncIterator[pb.WatchOrderResponse]:

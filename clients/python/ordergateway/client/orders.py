@@ -50,6 +50,21 @@ def order(
     return request
 
 
+def listing(tasks: pb.TaskFilter | None, page_size: int) -> pb.ListOrdersRequest:
+    """Make the request of a list. What a gateway of an older contract knows is asked for as it knows it."""
+    further = pb.TaskFilter()
+    further.CopyFrom(tasks or pb.TaskFilter())
+    request = pb.ListOrdersRequest(site=further.site, account=further.account, page_size=page_size)
+    further.ClearField("site")
+    further.ClearField("account")
+    if len(further.statuses) == 1:
+        request.status = further.statuses[0]
+        further.ClearField("statuses")
+    if further.ByteSize():
+        request.filter.CopyFrom(further)
+    return request
+
+
 def batches(orders: Iterable[pb.SubmitOrderRequest]) -> Iterator[pb.SubmitOrdersRequest]:
     """Divide orders into requests, none larger than the gateway takes. Raises ValueError for one without a task_id."""
     batch, size = pb.SubmitOrdersRequest(), 0
