@@ -10,7 +10,7 @@ export VENV PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 ready := $(VENV)/ready
 
-.PHONY: help setup demo test test-extended simulate mutants kill soak fuzz clients lint format generate bench bench-peers lock clean
+.PHONY: help setup demo test test-extended simulate mutants kill soak fuzz clients lint format generate bench bench-peers profile lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,8 +64,13 @@ generate: $(ready) ## Write clients/python/ordergateway/v1 from proto/, and .env
 	@sh scripts/generate.sh
 	@$(VENV)/bin/python scripts/env_example.py > .env.example
 
-bench: $(ready) ## Measure throughput and latency beside the floor of the same run (QUICK=1: shorter)
-	@$(VENV)/bin/python -m bench $(if $(QUICK),--quick) $(ARGS)
+bench: $(ready) ## Measure beside the floor of the same run (QUICK=1: shorter, FULL=1: ten million tasks, RECORD=1: keep)
+	@$(VENV)/bin/python -m bench $(if $(QUICK),--quick) $(if $(FULL),--full) $(if $(RECORD),--record) $(ARGS)
+
+profile: $(ready) ## Profile the gateway under a load: KIND=submit, many, batch, cycle, wakeup (SECONDS=10)
+	@$(VENV)/bin/python -c 'import sys; sys.exit(not __import__("shutil").which("py-spy", path="$(VENV)/bin"))' 2> /dev/null || \
+		$(VENV)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes --requirement requirements/profile.txt
+	@$(VENV)/bin/python -m bench.profile $(or $(KIND),submit) $(or $(SECONDS),10)
 
 bench-peers: $(ready) ## Measure the gateway beside other queues on one PostgreSQL server (QUICK=1: shorter)
 	@$(VENV)/bin/python -c 'import pgqueuer, procrastinate' 2> /dev/null || $(VENV)/bin/python -m pip --quiet \

@@ -16,11 +16,12 @@ from rich.console import Console
 
 from bench.engine_scenarios import ENGINE_SCENARIOS
 from bench.fleet_scenarios import FLEET_SCENARIOS
+from bench.history import record, worse
 from bench.http_scenarios import HTTP_SCENARIOS
 from bench.peers.scenarios import PEER_SCENARIOS
 from bench.query_scenarios import QUERY_SCENARIOS
 from bench.result import Skipped, show
-from bench.scenarios import FULL, QUICK, SCENARIOS
+from bench.scenarios import FULL, NORMAL, QUICK, SCENARIOS
 from bench.search_scenarios import SEARCH_SCENARIOS
 from bench.target_scenarios import TARGET_SCENARIOS
 from demo.programs import ProgramError, end_on_signals
@@ -42,19 +43,26 @@ def main() -> int:
     """Runs the scenarios named, or all but the peers. Status 0 if everything ran; a missed goal is told, not failed."""
     parser = argparse.ArgumentParser(prog="make bench ARGS=...", description=__doc__)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(ALL)}; none: all but peers")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and a smaller database")
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--quick", action="store_true", help="fewer rounds and a smaller database")
+    amount.add_argument("--full", action="store_true", help="ten million tasks, a million of them queued; takes hours")
+    parser.add_argument("--record", action="store_true", help="append the ratios to bench/history.jsonl")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args()
     unknown = set(arguments.scenarios) - set(ALL)
     if unknown:
         parser.error(f"unknown scenario: {', '.join(sorted(unknown))}")
     end_on_signals()
-    size = QUICK if arguments.quick else FULL
+    size = QUICK if arguments.quick else FULL if arguments.full else NORMAL
     begun = time.monotonic()
     progress = Console(stderr=True)
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > BUSY * cores:
-        progress.print(f"bench: the machine is busy (load {load:.1f} on {cores} cores); take the figures with care")
+        progress.print(
+            f"bench: the machine is busy (load {load:.1f} on {cores} cores): rows with a spread were measured in turn "
+            "with what they are compared with, and mean something within that spread; the others are of this hour",
+            soft_wrap=True,
+        )  # fmt: skip
     folder = Path(tempfile.mkdtemp(prefix="order-gateway-bench-"))
     results = []
     status = 0
@@ -75,6 +83,10 @@ def main() -> int:
     except KeyboardInterrupt:
         progress.print("bench: interrupted")
         status = 130
+    for line in worse(results):
+        progress.print(f"bench: worse than before: {line}", markup=False, soft_wrap=True)
+    if arguments.record and results:
+        record(results)
     if arguments.json:
         print(json.dumps({"quick": arguments.quick, "results": [result.as_json() for result in results]}, indent=2))
     elif results:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 import httpx
@@ -14,7 +13,7 @@ import psutil
 from bench.cpu import share_of_a_core
 from bench.load import TOKEN
 from bench.processes import REPOSITORY, measured
-from bench.result import Result
+from bench.result import Result, compared, rate
 from bench.scenarios import Size
 from demo.programs import Program, entry_point, free_port, started
 
@@ -64,18 +63,9 @@ def http_submits(size: Size, folder: Path) -> list[Result]:
                 [measured("http_load", kind, port, size.seconds)["per_second"] for port in (floor_port, gateway_port)]
                 for _ in range(size.rounds)
             ]
-            of_floor, ours = (median(pair[each] for pair in pairs) for each in (0, 1))
-            results.append(
-                Result(
-                    f"durable submits over {name}, 32 callers",
-                    f"{of_floor:,.0f}/s",
-                    f"{ours:,.0f}/s",
-                    ours / of_floor,
-                    0.5,
-                    at_least=True,
-                    unit="x",
-                )
-            )
+            floors, ours = ([pair[each] for pair in pairs] for each in (0, 1))
+            what = f"durable submits over {name}, 32 callers"
+            results.append(compared(what, floors, ours, 0.65, at_least=True, shown=rate))
     return results
 
 

@@ -1,6 +1,8 @@
 """The load: one client process. `python -m bench.load KIND AMOUNT TARGET [OTHER]` prints one line of JSON.
 
     submit SECONDS   32 callers submit as fast as they are answered      {"per_second": ..., "ms": [...], "done": ...}
+    many SECONDS     the same of 128 callers
+    batch SECONDS    4 callers submit 100 orders in each call            {"per_second": orders ..., "done": ...}
     wakeup COUNT     a worker waits, then an order is submitted          {"ms": [...]}: submit sent to lease received
     cycle SECONDS    submit, lease, acknowledge, report, terminal report {"per_second": ..., "done": ...}, one by one
     lease COUNT      a worker takes queued orders and ends each          {"ms": [...]}: stream opened to lease received
@@ -19,6 +21,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import grpc
@@ -30,6 +33,9 @@ from ordergateway.v1 import orders_pb2 as orders
 TOKEN: Final = "benchmark-token-that-opens-nothing-else"  # noqa: S105 - it opens nothing else
 SESSION: Final = uuid.uuid4().hex
 CALLERS: Final = 32
+MANY_CALLERS: Final = 128
+BATCH_CALLERS: Final = 4
+BATCH: Final = 100
 WARM_UP_SECONDS: Final = 0.5
 OWN_CONNECTION: Final = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0))
 METADATA: Final = (("authorization", f"Bearer {TOKEN}"),)
@@ -67,6 +73,19 @@ class Client:
         if answer.task_id != task_id or not answer.created:
             raise AssertionError(f"unexpected answer to a submission: {answer}")
         return task_id
+
+    async def submit_batch(self) -> None:
+        """Files BATCH orders in one call."""
+        task_ids = [uuid.uuid4().hex for _ in range(BATCH)]
+        request = orders.SubmitOrdersRequest(
+            orders=[
+                orders.SubmitOrderRequest(task_id=task_id, site="sandbox", intent_json=intent_of(task_id))
+                for task_id in task_ids
+            ]
+        )
+        answer = await self.upstream.SubmitOrders(request, metadata=METADATA)
+        if [each.submitted.task_id for each in answer.results if each.submitted.created] != task_ids:
+            raise AssertionError(f"unexpected answer to a batch: {answer}")
 
     def open_stream(self) -> "grpc.aio.UnaryStreamCall[leases.LeaseOrdersRequest, leases.LeaseOrdersResponse]":
         """Opens a lease stream."""
@@ -107,23 +126,35 @@ async def next_lease(
             return message.lease
 
 
-async def submit(clients: Sequence[Client], seconds: float) -> dict[str, object]:
-    """Submissions of 32 callers, as many at each gateway, for so many seconds, after a warm-up."""
+async def submit(clients: Sequence[Client], seconds: float, callers: int = CALLERS) -> dict[str, object]:
+    """Submissions of so many callers, as many at each gateway, for so many seconds, after a warm-up."""
+    return await as_fast_as_answered([client.submit for client in clients], 1, seconds, callers)
+
+
+async def batch(clients: Sequence[Client], seconds: float) -> dict[str, object]:
+    """The same with BATCH orders in each call."""
+    return await as_fast_as_answered([client.submit_batch for client in clients], BATCH, seconds, BATCH_CALLERS)
+
+
+async def as_fast_as_answered(
+    calls: Sequence[Callable[[], Awaitable[object]]], orders_a_call: int, seconds: float, callers: int
+) -> dict[str, object]:
+    """Callers that call again once they are answered."""
     done = 0
     times: list[float] = []
     counted_from = time.perf_counter() + WARM_UP_SECONDS
     end = counted_from + seconds
 
-    async def caller(client: Client) -> None:
+    async def caller(call: Callable[[], Awaitable[object]]) -> None:
         nonlocal done
         while (started := time.perf_counter()) < end:
-            await client.submit()
-            done += 1
+            await call()
+            done += orders_a_call
             if started >= counted_from:
                 times.append(time.perf_counter() - started)
 
-    await asyncio.gather(*(caller(clients[number % len(clients)]) for number in range(CALLERS)))
-    per_second = len(times) / (time.perf_counter() - counted_from)
+    await asyncio.gather(*(caller(calls[number % len(calls)]) for number in range(callers)))
+    per_second = len(times) * orders_a_call / (time.perf_counter() - counted_from)
     return {"per_second": per_second, "ms": in_milliseconds(times), "done": done}
 
 
@@ -205,6 +236,13 @@ def in_milliseconds(seconds: list[float]) -> list[float]:
     return [round(value * 1000, 3) for value in seconds]
 
 
+SUBMISSIONS: Final[dict[str, Callable[[Sequence[Client], float], Awaitable[dict[str, object]]]]] = {
+    "submit": submit,
+    "many": partial(submit, callers=MANY_CALLERS),
+    "batch": batch,
+}
+"""Those that may go to several gateways."""
+
 KINDS: Final[dict[str, Callable[[Client, float], Awaitable[dict[str, object]]]]] = {
     "wakeup": wakeup,
     "cycle": cycle,
@@ -222,7 +260,10 @@ async def run(kind: str, amount: float, targets: Sequence[str]) -> None:
 
         worker = order_leases_pb2_grpc.OrderLeaseServiceStub(await connected(targets[-1]))
         clients = [Client(orders_pb2_grpc.OrderServiceStub(await connected(target)), worker) for target in targets]
-        print(json.dumps(await (submit(clients, amount) if kind == "submit" else KINDS[kind](clients[0], amount))))
+        if kind in SUBMISSIONS:
+            print(json.dumps(await SUBMISSIONS[kind](clients, amount)))
+        else:
+            print(json.dumps(await KINDS[kind](clients[0], amount)))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @contextmanager
-def floor(folder: Path) -> Iterator[str]:
+def floor(folder: Path) -> Iterator[tuple[str, Program]]:
     """A running floor; gives its address."""
     port = free_port()
     target = f"127.0.0.1:{port}"
@@ -27,7 +27,7 @@ def floor(folder: Path) -> Iterator[str]:
     folder.mkdir(parents=True, exist_ok=True)
     with started("floor", command, {"PYTHONPATH": str(REPOSITORY)}, folder=folder) as program:
         program.wait_until(lambda: serves_grpc(target))
-        yield target
+        yield target, program
 
 
 @contextmanager

@@ -50,7 +50,7 @@ _INTENT = json.dumps({"items": [{"item_url": "https://shop.example/i/1", "quanti
 
 def searches(size: Size, folder: Path) -> Iterator[Result]:
     """Compare each condition, by the median of many first pages, in a small database and in a large one."""
-    many = 1_000_000 // size.scale
+    many = int(1_000_000 / size.scale)
     with database(folder / "few.db", FEW) as few, database(folder / "many.db", many) as large:
         for name, wanted in conditions(few).items():
             small, great = pages_ms((few, wanted), (large, conditions(large)[name]))

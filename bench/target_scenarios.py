@@ -44,7 +44,7 @@ WHERE row IN (SELECT head_row FROM lanes ORDER BY account LIMIT :busy)
 
 def targets(size: Size, folder: Path) -> Iterator[Result]:
     """Compare the lease of one worker, and the look of a dispatcher with many that wait, at four sizes."""
-    long = 1_000_000 // size.scale
+    long = int(1_000_000 / max(size.scale, 1))
     worker, dispatcher = {}, {}
     for number in (FEW, MANY):
         for queued in (number, long):

@@ -16,4 +16,5 @@ done
 compile pyproject.toml --all-extras --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt "$@"
 compile --group pyproject.toml:build --constraint requirements/dev.txt --output-file requirements/build.txt "$@"
 compile --group pyproject.toml:peers --constraint requirements/dev.txt --output-file requirements/peers.txt "$@"
+compile --group pyproject.toml:profile --output-file requirements/profile.txt "$@"
 compile --group pyproject.toml:fuzz --output-file requirements/fuzz.txt "$@"

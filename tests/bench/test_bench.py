@@ -22,7 +22,7 @@ def test_a_goal_is_met_up_to_its_very_value(value: float, at_least: bool, met: b
 
 @pytest.mark.extended
 def test_the_floor_answers_every_load(tmp_path: Path) -> None:
-    with floor(tmp_path) as target:
+    with floor(tmp_path) as (target, _program):
         assert len(measured("load", "wakeup", 3, target)["ms"]) == 3
         assert measured("load", "cycle", 0.2, target)["per_second"] > 0
         submits = measured("load", "submit", 0.2, target)
