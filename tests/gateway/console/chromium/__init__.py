@@ -1,0 +1,1 @@
+"""The console in real Chromium: what a person clicks, types and reads."""
