@@ -136,6 +136,7 @@ def test_a_refusal_is_an_exception_of_its_reason_at_once(
     with pytest.raises(RefusedError, match=f"refused: {reason}") as refused:
         answer.result(60)
     assert type(refused.value) is kind
+    assert refused.value.reason_name == reason
     assert refused.value.current_status == orders_pb2.TASK_STATUS_LEASED
     assert (refused.value.allowed, refused.value.retry_after) == (("renew",), None)
     assert refused.value.violations == {"reason": "is required"}

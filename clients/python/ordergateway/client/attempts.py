@@ -96,7 +96,7 @@ class Attempts:
         if self.left is None:
             return pause
         if self.left <= 0:
-            raise DeadlineExceededError(str(error), error.code) from error
+            raise DeadlineExceededError(f"the time given has passed; the last word: {error}", error.code) from error
         return min(pause, self.left)
 
     def _backoff(self) -> float:

@@ -50,6 +50,13 @@ class RefusedError(GatewayError):
         return self.detail.reason
 
     @property
+    def reason_name(self) -> str:
+        """The reason in words for people, for example `TASK_NOT_FOUND`; its number where this contract has no name."""
+        if self.reason not in pb.ErrorReason.values():
+            return str(self.reason)
+        return pb.ErrorReason.Name(self.reason).removeprefix("ERROR_REASON_")
+
+    @property
     def violations(self) -> dict[str, str]:
         """The refused fields by their paths, with what is wrong; only of InvalidFieldError."""
         return {violation.field: violation.description for violation in self.detail.violations}
