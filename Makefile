@@ -10,7 +10,7 @@ export VENV PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 ready := $(VENV)/ready
 
-.PHONY: help setup demo test test-extended simulate mutants kill soak fuzz clients lint format generate bench bench-peers profile lock clean
+.PHONY: help setup demo test test-extended screenshots simulate mutants kill soak fuzz clients lint format generate bench bench-peers profile lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test: $(ready) ## Run the tests, in parallel; below five minutes on two cores
 
 test-extended: $(ready) ## Run the further tests: more crash points, runbook flows, the demo's and the benchmarks' own
 	@$(pytest) -m extended $(ARGS)
+
+screenshots: $(ready) ## Draw the pictures of docs/console.md anew (needs Chromium)
+	@$(VENV)/bin/python -m tests.gateway.console.chromium.screenshots
 
 simulate: $(ready) ## Simulate RUNS=2000 lives in each kind of WORLD with every fault (SEED=1, JOBS: all cores)
 	@$(VENV)/bin/python -m tests.simulation --runs $(or $(RUNS),2000) --seed $(or $(SEED),1) $(if $(JOBS),--jobs $(JOBS)) $(if $(WORLD),--world $(WORLD)) $(ARGS)
