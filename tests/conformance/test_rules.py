@@ -32,7 +32,8 @@ def report(at: float, sequence: int, state: int, outcome: Outcome = Outcome.ANSW
 
 KEPT = [
     renewal(1), report(2, 1, 1), Visit(3, "cart_add"), Visit(4, "confirm"), report(5, 2, 2, Outcome.LOST),
-    report(6, 2, 2), permit(7, Outcome.LOST), permit(8), Visit(9, "submit"), report(10, 3, 3), Visit(11, "pay"), report(12, 4, 5),
+    report(6, 2, 2), permit(7, Outcome.LOST), permit(8), Visit(9, "submit"),
+    report(10, 3, 3), Visit(11, "pay"), report(12, 4, 5),
 ]  # fmt: skip
 
 
