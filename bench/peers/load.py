@@ -28,6 +28,9 @@ MODULES: Final = {
     "order-gateway": "bench.peers.gateway",
     "pgqueuer": "bench.peers.pgqueuer",
     "procrastinate": "bench.peers.procrastinate",
+    "nats": "bench.peers.nats",
+    "redis": "bench.peers.redis",
+    "beanstalkd": "bench.peers.beanstalkd",
 }
 
 

@@ -1,4 +1,6 @@
-"""The gateway beside each peer, on one PostgreSQL server that flushes every commit, in turn, round by round."""
+"""The gateway beside each peer, in turn, round by round, all on one disk: on one PostgreSQL server beside the queues
+that use it, and on SQLite beside those that bring a server of their own. Every write is flushed but JetStream's.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,12 +14,15 @@ from rich.console import Console
 
 from bench import postgres
 from bench.installation import Installation, Measured, in_turn
-from bench.processes import gateway, measured
+from bench.peers.servers import SERVERS, served, version_of
+from bench.processes import NONE, gateway, measured
 from bench.result import Result, Skipped, percentile
 from bench.scenarios import Size
 
 OURS: Final = "order-gateway"
-PEERS: Final = ("pgqueuer", "procrastinate")
+ON_POSTGRESQL: Final = ("pgqueuer", "procrastinate")
+CLIENTS: Final = {"redis": "redis", "nats": "nats-py"}
+"""What has to be installed beside the server, by the name of its distribution."""
 TOLD: Final = None
 """No goal: a peer does other things, so it is told and not judged."""
 
@@ -25,60 +30,97 @@ TOLD: Final = None
 def peers(size: Size, folder: Path) -> list[Result]:
     """Submissions, wake-ups and serial cycles of each queue.
 
-    Raises Skipped where no PostgreSQL is at hand, or no peer is installed; one that is missing is told and left out.
+    Raises Skipped where no peer is at hand; one that is missing is told and left out.
     """
     versions = installed()
+    results: list[Result] = []
+    for way, names in (("PostgreSQL", ON_POSTGRESQL), ("SQLite", tuple(SERVERS))):
+        found = {name: versions[name] for name in names if name in versions}
+        if not found:
+            continue
+        try:
+            results += beside(found, way, size, folder / way)
+        except Skipped as missing:
+            Console(stderr=True).print(f"bench: {', '.join(found)} are left out: {missing}", soft_wrap=True)
+    return results
+
+
+def beside(versions: Mapping[str, str], way: str, size: Size, folder: Path) -> Iterator[Result]:
+    """The gateway on one engine beside these peers."""
+    installations = on_postgresql if way == "PostgreSQL" else on_their_own
     with installations(folder, [*versions]) as ways:
         # The submissions come last: they leave queues behind.
         wakeups = in_turn(size.rounds, "wakeup", size.leases // 2, ways)
         cycles = in_turn(size.rounds, "cycle", size.seconds, ways)
         submits = in_turn(size.rounds, "submit", size.seconds, ways)
-    results = []
     for name, number in versions.items():
-        beside = f"(beside {name} {number})"
-        results += [
-            rate(f"durable submits, 32 callers {beside}", submits[name], submits[OURS]),
-            processor_time(
-                f"CPU of a submit, client + gateway + database server {beside}", submits[name], submits[OURS]
-            ),
-            *times(f"submit to order in hand {beside}", wakeups[name], wakeups[OURS]),
-            rate(f"serial cycle: submit, take, finish {beside}", cycles[name], cycles[OURS]),
-            processor_time(f"CPU of a cycle, client + gateway + database server {beside}", cycles[name], cycles[OURS]),
-        ]
-    return results
+        on = f"(on {way}, beside {name} {number})"
+        yield rate(f"durable submits, 32 callers {on}", submits[name], submits[OURS])
+        yield processor_time(f"CPU of a submit, client + gateway + server {on}", submits[name], submits[OURS])
+        yield from times(f"submit to order in hand {on}", wakeups[name], wakeups[OURS])
+        yield rate(f"serial cycle: submit, take, finish {on}", cycles[name], cycles[OURS])
+        yield processor_time(f"CPU of a cycle, client + gateway + server {on}", cycles[name], cycles[OURS])
 
 
 def installed() -> dict[str, str]:
     """The peers that are there, each with its version; says which are not. Raises Skipped where none is."""
     found = {}
-    for name in PEERS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            line = f"bench: {name} is left out: it is not installed (requirements/peers.txt)"
-            Console(stderr=True).print(line, soft_wrap=True)
+    for name in (*ON_POSTGRESQL, *SERVERS):
+        number, missing = _version_of(name)
+        if number is None:
+            Console(stderr=True).print(f"bench: {name} is left out: {missing}", soft_wrap=True)
+        else:
+            found[name] = number
     if not found:
         raise Skipped("no peer is installed")
     return found
 
 
+def _version_of(name: str) -> tuple[str | None, str]:
+    if name in SERVERS and (number := version_of(name)) is None:
+        return None, f"there is no {SERVERS[name].program} on this machine"
+    distribution = CLIENTS.get(name, name if name not in SERVERS else None)
+    try:
+        of_client = None if distribution is None else version(distribution)
+    except PackageNotFoundError:
+        return None, f"{distribution} is not installed (requirements/peers.txt)"
+    return (of_client if name not in SERVERS else number), ""
+
+
 @contextmanager
-def installations(folder: Path, names: list[str]) -> Iterator[Mapping[str, Installation]]:
-    """The gateway and these peers, each in a database of its own."""
+def on_postgresql(folder: Path, names: list[str]) -> Iterator[Mapping[str, Installation]]:
+    """The gateway and these peers, each in a database of its own. Raises Skipped where there is no PostgreSQL."""
     with ExitStack() as stack:
+        folder.mkdir(parents=True, exist_ok=True)
         server = stack.enter_context(postgres.server(folder))
         of_server = psutil.Process(server.program.process.pid)
-        target, program = stack.enter_context(
-            gateway(folder / "gateway", {"RAKUTEN_GATEWAY_DB_URL": server.new_database("gateway")})
-        )
-
-        def load_of(name: str, url: str) -> Callable[[str, float], Any]:
-            return lambda kind, amount: measured("peers.load", kind, name, amount, url)
-
+        ours = _gateway(stack, folder, {"RAKUTEN_GATEWAY_DB_URL": server.new_database("gateway")}, of_server)
         yield {
-            OURS: Installation(load_of(OURS, target), (psutil.Process(program.process.pid),), of_server),
-            **{name: Installation(load_of(name, server.new_database(name)), (), of_server) for name in names},
+            OURS: ours,
+            **{name: Installation(_load_of(name, server.new_database(name)), (), of_server) for name in names},
         }
+
+
+@contextmanager
+def on_their_own(folder: Path, names: list[str]) -> Iterator[Mapping[str, Installation]]:
+    """The gateway on SQLite, and these peers, each with its own server."""
+    with ExitStack() as stack:
+        ways = {OURS: _gateway(stack, folder, NONE, None)}
+        for name in names:
+            url, program = stack.enter_context(served(name, folder / name))
+            ways[name] = Installation(_load_of(name, url), (), psutil.Process(program.process.pid))
+        yield ways
+
+
+def _gateway(
+    stack: ExitStack, folder: Path, settings: Mapping[str, str], server: psutil.Process | None
+) -> Installation:
+    target, program = stack.enter_context(gateway(folder / "gateway", settings))
+    return Installation(_load_of(OURS, target), (psutil.Process(program.process.pid),), server)
+
+
+def _load_of(name: str, url: str) -> Callable[[str, float], Any]:
+    return lambda kind, amount: measured("peers.load", kind, name, amount, url)
 
 
 def rate(what: str, peer: Measured, ours: Measured) -> Result:

@@ -136,7 +136,7 @@ def test_a_byte_that_is_no_utf_8_in_the_settings_file_is_one_line(program: str, 
 @both
 def test_the_shell_completes(program: str, tmp_path: Path) -> None:
     """The environment is what bash sends at a press of the tab key."""
-    wanted = {f"_{program.replace('-', '_')}_COMPLETE".upper(): "complete_bash", "COMP_WORDS": f"{program} con"}
+    wanted = {f"_{program.replace('-', '_')}_COMPLETE".upper(): "complete_bash", "COMP_WORDS": f"{program} confi"}
     code, out, _ = run(program, folder=tmp_path, COMP_CWORD="1", **wanted)
     assert (code, out.split()) == (0, ["config"])
 
