@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.console_scenarios import CONSOLE_SCENARIOS
 from bench.engine_scenarios import ENGINE_SCENARIOS
 from bench.fleet_scenarios import FLEET_SCENARIOS
 from bench.history import record, worse
@@ -32,6 +33,7 @@ OURS = (
     | QUERY_SCENARIOS
     | TARGET_SCENARIOS
     | SEARCH_SCENARIOS
+    | CONSOLE_SCENARIOS
     | ENGINE_SCENARIOS
     | FLEET_SCENARIOS
 )
