@@ -101,7 +101,7 @@ def check(name: str, language: Language, folder: Path, environment: Mapping[str,
             continue
         begun = time.monotonic()
         written = run(program.command, folder, environment)
-        last = re.search(r"^(\d+) passed, 0 failed$", written.rstrip().rpartition("\n")[2])
+        last = re.search(r"^(?:conformance: )?(\d+) passed, 0 failed$", written.rstrip().rpartition("\n")[2])
         if last is None or not int(last[1]):
             raise ClientError(f"{program.name} does not end with `N passed, 0 failed`:\n{written[-2000:]}")
         say(f"{name}: {program.name}: {last[1]} passed in {time.monotonic() - begun:.1f} s")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 Command = tuple[str, ...]
+CONFORMANCE = ("order-gateway", "conformance", "worker", "--command")
+"""Begins a command that puts a language's worker into the situations in which a second order could come about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ LANGUAGES = {
         runs=(
             Run("grpc-go", ("bin/grpc",)),
             Run("connect-go", ("bin/connect",)),
+            Run("worker", ("bin/checkworker",)),
+            Run("worker, conformance", (*CONFORMANCE, "bin/worker")),
         ),
     ),
     "java": Language(

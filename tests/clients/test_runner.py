@@ -46,6 +46,11 @@ def test_checks_are_counted(serve: Serve) -> None:
     assert "sh: 2 passed, 0 failed (built in " in said
 
 
+def test_the_rules_that_a_worker_keeps_are_counted(serve: Serve) -> None:
+    assert serve(language(run="echo conformance: 15 passed, 0 failed"))[0] == runner.Count(passed=15)
+    assert serve(language(run="echo conformance: 14 passed, 1 failed"))[0] == runner.Count(failed=1)
+
+
 @pytest.mark.parametrize(
     ("entry", "words"),
     [

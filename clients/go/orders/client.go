@@ -48,18 +48,18 @@ func (c *Client) Submit(ctx context.Context, order *pb.SubmitOrderRequest) (*pb.
 	if order.GetTaskId() == "" {
 		return nil, errors.New("an order without a task_id of your own cannot be sent again")
 	}
-	return repeat(ctx, order, c.calls.SubmitOrder)
+	return Repeat(ctx, order, c.calls.SubmitOrder)
 }
 
 // SubmitMany files up to 500 orders by one commit; each result tells of the order in its place.
 func (c *Client) SubmitMany(ctx context.Context, orders []*pb.SubmitOrderRequest) ([]*pb.SubmitOrdersResult, error) {
-	response, err := repeat(ctx, &pb.SubmitOrdersRequest{Orders: orders}, c.calls.SubmitOrders)
+	response, err := Repeat(ctx, &pb.SubmitOrdersRequest{Orders: orders}, c.calls.SubmitOrders)
 	return response.GetResults(), err
 }
 
 // Get returns a task with its reports.
 func (c *Client) Get(ctx context.Context, taskID string) (*pb.Task, error) {
-	response, err := repeat(ctx, &pb.GetOrderRequest{TaskId: taskID}, c.calls.GetOrder)
+	response, err := Repeat(ctx, &pb.GetOrderRequest{TaskId: taskID}, c.calls.GetOrder)
 	return response.GetTask(), err
 }
 
@@ -69,7 +69,7 @@ func (c *Client) List(ctx context.Context, wanted *pb.ListOrdersRequest) iter.Se
 	return func(yield func(*pb.Task, error) bool) {
 		request := proto.CloneOf(wanted)
 		for {
-			page, err := repeat(ctx, request, c.calls.ListOrders)
+			page, err := Repeat(ctx, request, c.calls.ListOrders)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -90,7 +90,7 @@ func (c *Client) List(ctx context.Context, wanted *pb.ListOrdersRequest) iter.Se
 // Cancel ends a task that no worker has taken yet, as failed.
 func (c *Client) Cancel(ctx context.Context, taskID, reason string) (*pb.Task, error) {
 	request := &pb.CancelOrderRequest{TaskId: taskID, Reason: reason}
-	response, err := repeat(ctx, request, c.calls.CancelOrder)
+	response, err := Repeat(ctx, request, c.calls.CancelOrder)
 	return response.GetTask(), err
 }
 
@@ -136,8 +136,9 @@ func Ended(task *pb.Task) bool {
 	}
 }
 
-// repeat sends a call until it is answered, refused for good, or the context has ended; then its last error is returned.
-func repeat[Q, A any](ctx context.Context, request Q, call func(context.Context, Q) (A, error)) (A, error) {
+// Repeat sends a call until it is answered, refused for good, or the context has ended, after 30 s where it has no
+// deadline; then the last error is returned.
+func Repeat[Q, A any](ctx context.Context, request Q, call func(context.Context, Q) (A, error)) (A, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, wholeCall)
