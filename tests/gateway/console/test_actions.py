@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+import ordergateway.client.blocking
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 from ordergateway.v1 import catalog_pb2, operations_pb2, orders_pb2
@@ -31,13 +32,21 @@ def test_each_action_is_a_method_of_the_contract_that_an_operator_may_call() -> 
 
 def test_each_action_is_a_command() -> None:
     called = {
-        node.attr
+        name
         for module in Path(gateway.cli.commands.__file__).parent.glob("*.py")
-        for node in ast.walk(ast.parse(module.read_text()))
-        if isinstance(node, ast.Attribute)
+        for name in attributes(ast.parse(module.read_text()))
     }
+    # Commands for upstreams go through the library for upstreams.
+    library = ast.parse(Path(ordergateway.client.blocking.__file__).read_text())
+    for function in ast.walk(library):
+        if isinstance(function, ast.FunctionDef) and function.name in called:
+            called |= attributes(function)
     for action in ACTIONS.values():
         assert action.method.rpartition("/")[2] in called, action.name
+
+
+def attributes(tree: ast.AST) -> set[str]:
+    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
 def test_a_form_asks_only_for_what_the_method_takes() -> None:

@@ -18,6 +18,7 @@ class ServerClock:
 
     def __init__(self, clock: SharedServiceClock, database: "ServerDatabase") -> None:
         self.continues = clock.continues
+        self.moved_ahead_us = clock.moved_ahead_us
         self.save = clock.save
         self._database = database
 
