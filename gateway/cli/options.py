@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from gateway.cli.output import name_of
+from gateway.spreadsheets.words import name_of
 
 MAX_YEN: Final = 2**53 - 1
 """The largest amount that the contract takes."""

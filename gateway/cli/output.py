@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from common.output import print_json
+from gateway.spreadsheets.words import name_of
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
@@ -51,17 +52,6 @@ def word(enum: Any, number: int) -> Text:
     return Text(text, style=_COLOURS.get(text, ""))
 
 
-def name_of(enum: Any, number: int) -> str:
-    """Return an enum's value as a word: TASK_STATUS_STALE is `stale`; unspecified is empty."""
-    values = enum.DESCRIPTOR.values_by_number
-    if not number:
-        return ""
-    if number not in values:
-        return str(number)
-    prefix = values[0].name.removesuffix("UNSPECIFIED")
-    return str(values[number].name).removeprefix(prefix).lower()
-
-
 def number_of(enum: Any, word: str | None) -> Any:
     """Return the enum's value that a word stands for (see name_of); None is unspecified."""
     return 0 if word is None else next(number for number in enum.values() if name_of(enum, number) == word)
@@ -73,14 +63,6 @@ def when(message: Message, field: str) -> str:
         return ""
     value: Timestamp = getattr(message, field)
     return f"{value.ToDatetime(UTC):%Y-%m-%d %H:%M:%S}Z"
-
-
-def exact(message: Message, field: str) -> str:
-    """Return the time in a field as RFC 3339 in UTC, to the microsecond; empty where it is absent."""
-    if not message.HasField(field):
-        return ""
-    value: Timestamp = getattr(message, field)
-    return f"{value.ToDatetime(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def span(duration: Duration) -> str:

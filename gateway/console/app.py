@@ -88,6 +88,7 @@ def console_app(parts: Parts) -> ASGIApp:
             Route(f"{HOME}/language", console.choose_language, methods=["POST"]),
             Route(f"{HOME}/do/{{action}}", console.act, methods=["POST"]),
             Route(f"{HOME}/static/{{version}}/{{name}}", _static, methods=["GET"]),
+            Route(f"{HOME}/statement.csv", console.page(money.download_statement), methods=["GET"]),
             *(Route(path, console.page(page), methods=["GET"]) for path, page in PAGES.items()),
         ],
         exception_handlers={HTTPException: _no_page},

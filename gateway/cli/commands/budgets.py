@@ -13,7 +13,8 @@ from common.target import Target
 from gateway.cli.client import connected
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import MAX_YEN, GatewayOption, JsonOption, ReasonOption
-from gateway.cli.output import as_json, list_as_json, name_of, when
+from gateway.cli.output import as_json, list_as_json, when
+from gateway.spreadsheets.words import name_of
 
 budgets = typer.Typer(help="Set what may be spent within a day, a week or a month.", no_args_is_help=True)
 

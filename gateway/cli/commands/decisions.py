@@ -15,7 +15,8 @@ from gateway.cli.advice import advice
 from gateway.cli.client import connected
 from gateway.cli.commands.tasks import print_reports, task_fields
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, ReasonOption, TaskArgument, choice
-from gateway.cli.output import as_json, list_as_json, name_of, number_of, when, word
+from gateway.cli.output import as_json, list_as_json, number_of, when, word
+from gateway.spreadsheets.words import name_of
 
 
 class Outcome(StrEnum):

@@ -17,9 +17,10 @@ from common.output import json_line
 from gateway.cli.client import connected
 from gateway.cli.commands.tasks import OldestFirstOption, tasks
 from gateway.cli.options import GatewayOption
-from gateway.cli.output import as_json, exact, name_of, progress_console
+from gateway.cli.output import as_json, progress_console
 from gateway.cli.search_options import selects_tasks
-from gateway.cli.spreadsheet import write_csv
+from gateway.spreadsheets.safe_csv import write_csv
+from gateway.spreadsheets.words import exact, name_of
 
 COLUMNS: Final = (
     "task_id", "site", "account", "status", "latest_state", "placement", "payable_yen", "site_order_id", "pay_deadline",

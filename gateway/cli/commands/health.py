@@ -12,7 +12,8 @@ from common.tables import print_fields
 from common.target import Target
 from gateway.cli.client import Client, connected
 from gateway.cli.options import GatewayOption, JsonOption
-from gateway.cli.output import as_json, name_of, span, when, word
+from gateway.cli.output import as_json, span, when, word
+from gateway.spreadsheets.words import name_of
 
 _COUNTED: Final = 200
 """Up to how many tasks and alerts `health` counts, one page each."""

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from ordergateway.v1 import orders_pb2, statements_pb2
@@ -13,13 +13,10 @@ from common.tables import print_table
 from common.target import Target
 from gateway.cli.client import Client, connected
 from gateway.cli.options import GatewayOption, JsonOption
-from gateway.cli.output import as_json, exact, name_of, when, word
-from gateway.cli.spreadsheet import write_csv
-
-_COLUMNS: Final = (
-    "task_id", "site", "account", "filed_at", "filed_by", "status", "latest_state", "spending", "yen",
-    "site_order_ids", "decided_by", "decisions",
-)  # fmt: skip
+from gateway.cli.output import as_json, when, word
+from gateway.spreadsheets.safe_csv import write_csv
+from gateway.spreadsheets.statement import COLUMNS, cells
+from gateway.spreadsheets.words import name_of
 
 
 def add_to(app: typer.Typer) -> None:
@@ -47,7 +44,7 @@ def statement(
     with connected(gateway) as client:
         pages = _pages(client, request)
         if as_csv:
-            write_csv(sys.stdout, _COLUMNS, (_cells(line) for page in pages for line in page.lines))
+            write_csv(sys.stdout, COLUMNS, (cells(line) for page in pages for line in page.lines))
             sys.stdout.flush()
             return
         whole = _whole(pages)
@@ -117,17 +114,3 @@ def _sums(totals: statements_pb2.StatementTotals) -> str:
 
 def _yen(line: statements_pb2.StatementLine) -> str:
     return f"{line.yen:,}" if line.HasField("yen") else ""
-
-
-def _cells(line: statements_pb2.StatementLine) -> Iterator[str]:
-    yield from (line.task_id, line.site, line.account, exact(line, "filed_at"), line.filed_by)
-    yield name_of(orders_pb2.TaskStatus, line.status)
-    yield name_of(orders_pb2.OrderState, line.latest_state)
-    yield name_of(statements_pb2.Spending, line.spending)
-    yield str(line.yen) if line.HasField("yen") else ""
-    yield " ".join(line.site_order_ids)
-    yield " ".join(dict.fromkeys(decision.decided_by for decision in line.decisions))
-    yield "; ".join(
-        f"{exact(decision, 'decided_at')} {decision.kind} by {decision.decided_by}: {decision.reason}"
-        for decision in line.decisions
-    )

@@ -14,8 +14,9 @@ from gateway.cli.client import connected
 from gateway.cli.commands.events import event_rows
 from gateway.cli.exit_codes import EPILOG
 from gateway.cli.options import GatewayOption, JsonOption, LimitOption, TaskArgument
-from gateway.cli.output import as_json, list_as_json, name_of, when, word
+from gateway.cli.output import as_json, list_as_json, when, word
 from gateway.cli.search_options import selects_tasks
+from gateway.spreadsheets.words import name_of
 
 tasks = typer.Typer(help="Look at tasks.", no_args_is_help=True)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.spreadsheet import _safe
 from gateway.domain.states import OrderState
+from gateway.spreadsheets.safe_csv import _safe
 from tests.gateway.cli.command import WHY, Commands
 from tests.gateway.support.grpc_api import GrpcApi
 from tests.gateway.support.in_process import RunningGateway
