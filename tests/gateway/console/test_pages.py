@@ -4,6 +4,7 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser
 
+from gateway.domain.states import OrderState
 from tests.gateway.console.browser import OPERATOR, console, offered, text_of, visitor
 
 
@@ -29,6 +30,7 @@ async def test_a_stale_task_is_understood_and_resolved(tmp_path: Path) -> None:
         assert "possible" in text_of(page, ".placement")
         assert offered(page) == ["resolve_succeeded", "requeue"]
         assert "Possible in" in text_of(page, ".refused")
+        assert "order-worker evidence serve po-1" in text_of(page, "article"), "where one decides"
 
         await alice.send(page, "resolve_succeeded", reason="seen on the site", site_order_id="n-1")
         assert await gateway.api.status("po-1") == "succeeded"
@@ -58,3 +60,40 @@ async def test_what_one_proposes_another_confirms(tmp_path: Path) -> None:
         [approval] = gateway.rows("SELECT decided_by, max_total_yen FROM approvals")
         assert dict(approval) == {"decided_by": "alice", "max_total_yen": 200_000}
         assert (await alice.page("/console/tasks/po-1")).css_first("#proposal-1") is None
+
+
+async def test_a_number_that_no_worker_told_is_refused_with_why_and_what_was_typed(tmp_path: Path) -> None:
+    async with console(tmp_path) as (gateway, alice):
+        for task_id in ("po-2", "po-1"):
+            lease = await gateway.api.take(task_id)
+            await gateway.api.permit(lease)
+            await gateway.api.report(lease, OrderState.ORDERED, site_order_id="266-1", terminal=True)
+        shown = await alice.page("/console/tasks/po-1")
+        assert "order-worker evidence serve po-1" in text_of(shown, ".case")
+        assert "A worker told of 266-1; another one is not taken." in text_of(shown, ".case")
+        answer = await alice.send(shown, "resolve_succeeded", reason="it is the next one", site_order_id="266-2")
+        assert answer.status_code == 422
+        refused = LexborHTMLParser(answer.text)
+        assert "266-2 is not what was told of task po-1 (266-1)" in text_of(refused, "[role=alert]")
+        number, reason = refused.css_first("[name=site_order_id]"), refused.css_first("[name=reason]")
+        assert number is not None
+        assert reason is not None
+        assert (number.attributes["value"], reason.text()) == ("266-2", "it is the next one")
+        assert await gateway.api.status("po-1") == "needs_human"
+
+        done = await alice.send(refused, "resolve_succeeded", reason="it is the next one", site_order_id="266-1")
+        assert done.status_code == 200, done.text
+        assert await gateway.api.status("po-1") == "succeeded"
+
+
+async def test_a_number_that_a_person_stated_is_replaced(tmp_path: Path) -> None:
+    async with console(tmp_path) as (gateway, alice):
+        lease = await gateway.api.take("po-1")
+        await gateway.api.permit(lease)
+        await gateway.api.report(lease, OrderState.IN_CART, terminal=True)
+        for number in ("266-1", "266-2"):
+            await alice.act("/console/tasks/po-1", "resolve_succeeded", reason="read there", site_order_id=number)
+            shown = await alice.page("/console/tasks/po-1")
+            assert "another one is not taken" not in text_of(shown)
+        told = gateway.rows("SELECT site_order_id FROM order_numbers")
+        assert [row["site_order_id"] for row in told] == ["266-2"]
