@@ -82,7 +82,11 @@ LANGUAGES = {
         installed_by="a JDK of 17 or newer, and Maven",
         fetch=(),  # Maven itself tries again
         build=(("mvn", "--quiet", "--batch-mode", "compile"),),
-        runs=(Run("grpc-java", ("sh", "run.sh", "example.Upstream")),),
+        runs=(
+            Run("grpc-java", ("sh", "run.sh", "example.Upstream")),
+            Run("worker", ("sh", "run.sh", "example.CheckWorker")),
+            Run("worker, conformance", (*CONFORMANCE, "sh run.sh example.Worker")),
+        ),
     ),
     "rust": Language(
         tools=("cargo",),
