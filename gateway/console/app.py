@@ -21,7 +21,7 @@ from gateway.api.errors import ERRORS, refusal_of
 from gateway.console.actions import ACTIONS, fill_in
 from gateway.console.forms import Form, form_of
 from gateway.console.messages import LANGUAGES
-from gateway.console.pages import decisions, money, operations, site, task, tasks
+from gateway.console.pages import bulk, decisions, money, operations, site, task, tasks
 from gateway.console.rendering import STATIC, static_file, static_path
 from gateway.console.sessions import Session
 from gateway.console.visit import (
@@ -59,6 +59,7 @@ PAGES: Final[dict[str, Page]] = {
     HOME: decisions.show,
     f"{HOME}/tasks": tasks.show,
     f"{HOME}/tasks/{{task_id}}": task.show,
+    f"{HOME}/bulk": bulk.show,
     f"{HOME}/queue": operations.show_queue,
     f"{HOME}/money": money.show,
     f"{HOME}/money/{{budget_id}}": money.show_one,
@@ -86,6 +87,7 @@ def console_app(parts: Parts) -> ASGIApp:
             Route(f"{HOME}/sign-out", console.sign_out, methods=["POST"]),
             Route(f"{HOME}/events", console.events, methods=["GET"]),
             Route(f"{HOME}/language", console.choose_language, methods=["POST"]),
+            Route(f"{HOME}/bulk", console.decide, methods=["POST"]),
             Route(f"{HOME}/do/{{action}}", console.act, methods=["POST"]),
             Route(f"{HOME}/static/{{version}}/{{name}}", _static, methods=["GET"]),
             Route(f"{HOME}/statement.csv", console.page(money.download_statement), methods=["GET"]),
@@ -228,6 +230,13 @@ class _Console:
             return visit.page("refused.html", _status(refusal), action=action, form=form, refusal=refusal, back=back)
         joined = "&" if "?" in back else "?"
         return go_to(back if f"done={action.name}" in back else f"{back}{joined}done={action.name}")
+
+    async def decide(self, request: Request) -> Response:
+        """Take one decision about many tasks."""
+        try:
+            return await bulk.decide(*await self._form_of(request))
+        except Exception as error:  # noqa: BLE001 - told on a page
+            return _told(request, error)
 
     def _session(self, request: Request) -> Session | None:
         session = self._parts.sessions.find(request.cookies.get(SESSION_COOKIE))

@@ -8,9 +8,8 @@ from ordergateway.v1 import orders_pb2
 from starlette.responses import Response
 
 from gateway.api.codec.search import make_search_token, search_position, task_search
-from gateway.console.visit import HOME, ORDERS, Visit
+from gateway.console.visit import HOME, OPERATIONS, ORDERS, Visit
 from gateway.domain.refusals import RefusedError, invalid
-from gateway.domain.search import TaskSearch
 from gateway.domain.states import TaskStatus
 from gateway.orders.search import search_tasks
 
@@ -24,9 +23,8 @@ _FLAGS: Final = ("needs_decision", "held_for_approval", "oldest_first")
 async def show(visit: Visit) -> Response:
     """Show a page of them."""
     call = visit.call(ORDERS + "ListOrders")
-    told = {name: visit.query(name) for name in (*_TEXTS, *_TIMES, *_FLAGS, "label")}
-    statuses = [status for status in visit.request.query_params.getlist("status") if status]
-    asked = [(name, value) for name, value in told.items() if value] + [("status", status) for status in statuses]
+    told, statuses = conditions(visit)
+    asked = urlencode(as_pairs(told, statuses))
     shown: dict[str, Any] = {
         "asked": told,
         "statuses": statuses,
@@ -34,10 +32,11 @@ async def show(visit: Visit) -> Response:
         "times": _TIMES,
         "flags": _FLAGS,
         "all_statuses": list(TaskStatus),
-        "address": f"{HOME}/tasks?{urlencode(asked)}" if asked else f"{HOME}/tasks",
+        "address": f"{HOME}/tasks?{asked}" if asked else f"{HOME}/tasks",
+        "bulk": f"{HOME}/bulk?{asked}" if asked and visit.may(OPERATIONS + "DecideOrders") else "",
     }
     try:
-        wanted = _search(visit, told, statuses)
+        wanted = task_search(task_filter(told, statuses), visit.parts.policy, "")
         after = search_position(visit.query("page"), wanted)
     except RefusedError as error:
         return visit.page("tasks.html", 422, refusal=error.refusal, tasks=(), next_page="", is_first=True, **shown)
@@ -53,7 +52,18 @@ async def show(visit: Visit) -> Response:
         )
 
 
-def _search(visit: Visit, told: dict[str, str], statuses: list[str]) -> TaskSearch:
+def conditions(visit: Visit) -> tuple[dict[str, str], list[str]]:
+    """Return the conditions that an address tells: each with its text, and the statuses."""
+    told = {name: visit.query(name) for name in (*_TEXTS, *_TIMES, *_FLAGS, "label")}
+    return told, [status for status in visit.request.query_params.getlist("status") if status]
+
+
+def as_pairs(told: dict[str, str], statuses: list[str]) -> list[tuple[str, str]]:
+    """Return the conditions that say anything, by their names in an address."""
+    return [*((name, text) for name, text in told.items() if text), *(("status", status) for status in statuses)]
+
+
+def task_filter(told: dict[str, str], statuses: list[str]) -> orders_pb2.TaskFilter:
     """Read the conditions. Raises RefusedError INVALID_FIELD."""
     wanted = orders_pb2.TaskFilter()
     for name in _TEXTS:
@@ -74,7 +84,7 @@ def _search(visit: Visit, told: dict[str, str], statuses: list[str]) -> TaskSear
     wanted.held_for_approval = bool(told["held_for_approval"])
     if told["oldest_first"]:
         wanted.order = orders_pb2.TASK_ORDER_OLDEST_FIRST
-    return task_search(wanted, visit.parts.policy, "")
+    return wanted
 
 
 def _time(name: str, text: str) -> datetime:

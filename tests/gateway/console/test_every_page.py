@@ -46,7 +46,8 @@ def addresses() -> list[str]:
     """The address of each page."""
     known = {"task_id": "po-1", "budget_id": "daily", "query_id": "none"}
     filled = (re.sub(r"\{(\w+)\}", lambda name: known[name[1]], path) for path in PAGES)
-    return [path for path in filled if not path.endswith("/none")]
+    bulk = "/console/bulk?status=stale&status=needs_human&status=queued&decision=resolve_failed"
+    return [*(path for path in filled if not path.endswith("/none")), bulk]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
