@@ -7,13 +7,13 @@ picture and a reason; an order never waits or fails for it.
 import asyncio
 import logging
 import os
-import re
 import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from worker.evidence.decoding import decode_html
 from worker.sites.port import Page
 
 try:
@@ -56,23 +56,12 @@ MAX_HTML_BYTES = 4 * 1024 * 1024
 MAX_PNG_BYTES = 8 * 1024 * 1024
 CLOSE_SECONDS = 5
 
-_CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([A-Za-z0-9_-]{1,40})""", re.IGNORECASE)
-_CHARSET_WITHIN_BYTES = 4096
-
 
 def find_chromium() -> str | None:
     """Return the system's Chromium or Chrome, None where there is none."""
     on_path = (shutil.which(name) for name in EXECUTABLES)
     known = (path for path in KNOWN_PATHS if os.access(path, os.X_OK) and Path(path).is_file())
     return next((path for path in (*on_path, *known) if path), None)
-
-
-def decode_html(html: bytes) -> str:
-    """Return the page as text, by the charset that it names itself, else UTF-8; what cannot be decoded is replaced."""
-    named = _CHARSET.search(html[:_CHARSET_WITHIN_BYTES])
-    with suppress(LookupError):
-        return html.decode(named[1].decode("ascii") if named else "utf-8", errors="replace")
-    return html.decode("utf-8", errors="replace")
 
 
 class Screenshots:

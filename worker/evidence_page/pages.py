@@ -15,17 +15,23 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from common.escapes import escape_controls
-from worker.evidence.screenshots import MAX_HTML_BYTES, decode_html
+from worker.evidence.decoding import decode_html
+from worker.evidence.screenshots import MAX_HTML_BYTES
 from worker.evidence_page.guard import INERT_POLICY
-from worker.evidence_page.inert import inert
+from worker.evidence_page.inert import inert_page
 from worker.evidence_page.kept import KeptPage, kept_pages
 from worker.journal.records import EvidenceFile
+from worker.sites.page_reader import PageReader
+from worker.sites.port import Page, PageChangedError
 
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("worker.evidence_page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
 
 _TEMPLATES.filters["shown"] = lambda value: escape_controls(str(value))
+
+MAX_SOURCE_IN_FRAME_BYTES: Final = 256 * 1024
+"""Of a page that cannot be shown; the whole is behind the link to its source."""
 
 ReadIndex = Callable[[], Awaitable[Sequence[EvidenceFile]]]
 """Reads which files the journal knows of the task."""
@@ -34,10 +40,12 @@ ReadIndex = Callable[[], Awaitable[Sequence[EvidenceFile]]]
 class EvidencePages:
     """The application. Files are named by their place in the journal's list, never by a path of the browser's."""
 
-    def __init__(self, task_id: str, root: Path, read_index: ReadIndex) -> None:
+    def __init__(self, task_id: str, root: Path, read_index: ReadIndex, reader: PageReader) -> None:
+        """`reader` makes pages inert, in its process; whoever gives it closes it."""
         self._task_id = task_id
         self._root = root
         self._read_index = read_index
+        self._reader = reader
 
     def app(self, key: str) -> Starlette:
         """Return it, with its paths under the key."""
@@ -78,8 +86,13 @@ class EvidencePages:
         data = await self._data(request, "html")
         if len(data) > MAX_HTML_BYTES:
             raise HTTPException(413)
-        html = await asyncio.to_thread(lambda: inert(decode_html(data)))
         headers = {"Content-Security-Policy": INERT_POLICY}
+        try:
+            html = await self._reader.read(inert_page, Page("that was kept", "GET", 200, data))
+        except PageChangedError as error:
+            source = decode_html(data[:MAX_SOURCE_IN_FRAME_BYTES])
+            shown = f"Too large to show ({error}); here is its source as text, or the beginning of it.\n\n{source}"
+            return PlainTextResponse(shown.encode(errors="replace"), 200, headers)
         return Response(html.encode(errors="replace"), 200, headers, "text/html; charset=utf-8")
 
     async def source(self, request: Request) -> Response:

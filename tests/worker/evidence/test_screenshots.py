@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from worker.evidence import screenshots
-from worker.evidence.screenshots import Screenshots, decode_html, find_chromium
+from worker.evidence.screenshots import Screenshots, find_chromium
 from worker.sites.port import Page
 
 PAGE = "<!DOCTYPE html><html><body><h1>ご注文内容の確認</h1><p>12,800円</p></body></html>".encode()
@@ -202,16 +202,3 @@ async def test_a_program_that_is_no_browser() -> None:
     assert await shots.capture(PAGE, "") is None
     assert (shots.unavailable_reason or "").startswith("the browser failed: ")
     await shots.close()
-
-
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        ("<meta charset='euc-jp'>注文".encode("euc-jp"), "<meta charset='euc-jp'>注文"),
-        ("<meta charset=nonsense>注文".encode(), "<meta charset=nonsense>注文"),
-        ("注文".encode(), "注文"),
-        (b"\xff", "\ufffd"),
-    ],
-)
-def test_decoding(html: bytes, text: str) -> None:
-    assert decode_html(html) == text

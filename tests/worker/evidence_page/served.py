@@ -14,6 +14,7 @@ from worker.evidence_page.pages import EvidencePages
 from worker.evidence_page.server import serve
 from worker.journal.records import EvidenceFile
 from worker.orders.state import OrderState
+from worker.sites.page_reader import PageReader
 from worker.sites.port import Page
 
 AT = datetime(2026, 11, 30, 1, 2, 3, tzinfo=UTC)
@@ -56,10 +57,13 @@ async def serving(kept: Kept) -> AsyncIterator[Served]:
     """Serve it until the end of the block."""
     stop = asyncio.Event()
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(serve(EvidencePages("po-1", kept.root, kept.read_index), 0, stop, ready.set_result))
+    reader = PageReader()
+    pages = EvidencePages("po-1", kept.root, kept.read_index, reader)
+    task = asyncio.create_task(serve(pages, 0, stop, ready.set_result))
     await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
     try:
         yield Served(ready.result())
     finally:
         stop.set()
         await task
+        await reader.close()

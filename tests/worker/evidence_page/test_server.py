@@ -12,6 +12,8 @@ import pytest
 
 from tests.worker.evidence_page.served import PICTURE, Kept, Served, serving
 from worker.evidence.store import Step
+from worker.evidence_page.pages import MAX_SOURCE_IN_FRAME_BYTES
+from worker.sites.page_reader import PageReader
 
 PAGE = "<!doctype html><title>確認</title><h1>合計 2,900 円</h1>".encode()
 
@@ -173,12 +175,33 @@ async def test_what_is_kept_meanwhile_is_there_at_the_next_look(kept: Kept, serv
         assert "\\u202e\\u2028" in page
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "".join(f"<i id=a{number}><p>" for number in range(2_000)),  # 29 KB, of which a parser makes 34 MB
+        "<p>" * 700_000,
+    ],
+    ids=["every i again in every p", "more than an answer holds"],
+)
+async def test_a_page_that_grows_too_large_is_shown_as_text(kept: Kept, served: Served, html: str) -> None:
+    kept.keep(html.encode(), Step.ORDER_SUBMIT)
+    async with served.client() as client:
+        answer = await client.get("2/inert")
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        told, _, source = answer.text.partition("\n\n")
+        assert told.startswith("Too large to show (")
+        assert source == html[:MAX_SOURCE_IN_FRAME_BYTES]
+        assert (await client.get("2/source")).text == html
+        assert "合計 2,900 円" in (await client.get("1/inert")).text, "the next page is shown again"
+
+
 async def test_a_port_that_is_taken_is_told(kept: Kept) -> None:
     from worker.evidence_page.pages import EvidencePages  # noqa: PLC0415
     from worker.evidence_page.server import serve  # noqa: PLC0415
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        pages = EvidencePages("po-1", kept.root, kept.read_index)
+        pages = EvidencePages("po-1", kept.root, kept.read_index, PageReader())
         with pytest.raises(OSError, match="in use"):
             await serve(pages, taken.getsockname()[1], asyncio.Event(), print)
 

@@ -18,6 +18,7 @@ from worker.clock import SystemClock
 from worker.journal.errors import JournalError, unusable
 from worker.journal.journal import Journal
 from worker.settings import WorkerSettings
+from worker.sites.page_reader import PageReader
 
 
 def add_to(app: typer.Typer) -> None:
@@ -68,13 +69,14 @@ async def _serve(settings: WorkerSettings, task: str, port: int) -> None:
     from worker.evidence_page.pages import EvidencePages  # noqa: PLC0415
     from worker.evidence_page.server import serve as serve_pages  # noqa: PLC0415
 
-    stop = asyncio.Event()
+    stop, reader = asyncio.Event(), PageReader()
     stop_on_signals(stop)
     journal = await Journal.open_beside(settings.trading_db_path, clock=SystemClock())
     try:
-        pages = EvidencePages(task, settings.evidence_dir, lambda: journal.evidence.of_task(task))
+        pages = EvidencePages(task, settings.evidence_dir, lambda: journal.evidence.of_task(task), reader)
         await serve_pages(pages, port, stop, lambda url: print_line(f"evidence of {task}, until Ctrl-C: {url}"))
     finally:
+        await reader.close()
         await journal.close()
 
 
