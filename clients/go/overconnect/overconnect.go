@@ -26,6 +26,7 @@ type Calls struct {
 func New(url, token string, roots *x509.CertPool) Calls {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	transport.Proxy = nil // who is named in HTTPS_PROXY need not be shown the token
 	client := &http.Client{Transport: transport}
 	return Calls{ordergatewayv1connect.NewOrderServiceClient(client, url, connect.WithInterceptors(bearer(token)))}
 }

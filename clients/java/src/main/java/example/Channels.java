@@ -33,9 +33,11 @@ final class Channels {
 
   private static ManagedChannel channel(String target, ChannelCredentials credentials) {
     return Grpc.newChannelBuilder(target, credentials)
-        .keepAliveTime(20, TimeUnit.SECONDS) // the gateway ends a connection that pings more often than every 10 s
-        .keepAliveTimeout(10, TimeUnit.SECONDS)
+        .keepAliveTime(10, TimeUnit.SECONDS) // the gateway ends a connection that pings more often than every 5 s
+        .keepAliveTimeout(5, TimeUnit.SECONDS)
         .keepAliveWithoutCalls(true)
+        .proxyDetector(address -> null) // who is named as a proxy need not be shown the token
+        .disableRetry() // Refusals knows what may be repeated
         .build();
   }
 
