@@ -10,11 +10,11 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser
 
 from worker.evidence.decoding import decode_html
-from worker.sites.port import Page
+from worker.sites.port import Page, PageChangedError
 
 _TAKEN_OUT: Final = (
     "script", "noscript", "link", "meta", "base", "iframe", "frame", "frameset", "object", "embed", "applet", "portal",
-    "fencedframe", "template", "audio", "video", "source", "track", "form > input[type=image]",
+    "fencedframe", "template", "audio", "video", "source", "track", "form > input[type=image]", "animate", "set",
 )  # fmt: skip
 _ATTRIBUTES: Final = frozenset(
     {
@@ -27,6 +27,8 @@ _ATTRIBUTES: Final = frozenset(
 
 _INLINE_IMAGE: Final = "data:image/"
 
+_READINGS: Final = 3
+
 
 def inert_page(page: Page) -> str:
     """Return a page made inert. A reading function: a parser may make 34 MB of 29 KB (`PageReader`)."""
@@ -34,7 +36,20 @@ def inert_page(page: Page) -> str:
 
 
 def inert(html: str) -> str:
-    """Return a page without what would run, fetch, send or lead away."""
+    """Return a page without what would run, fetch, send or lead away.
+
+    What was text to the parser may be a link in the page that is written from it. So that is read again, until nothing
+    changes. Raises PageChangedError where something still does at the third reading.
+    """
+    for _ in range(_READINGS):
+        shown = _taken_out(html)
+        if shown == html:
+            return shown
+        html = shown
+    raise PageChangedError("the page turns into another one each time that it is read")
+
+
+def _taken_out(html: str) -> str:
     page = LexborHTMLParser(html)
     for node in page.css(", ".join(_TAKEN_OUT)):
         node.decompose()

@@ -91,8 +91,10 @@ class EvidencePages:
             html = await self._reader.read(inert_page, Page("that was kept", "GET", 200, data))
         except PageChangedError as error:
             source = decode_html(data[:MAX_SOURCE_IN_FRAME_BYTES])
-            shown = f"Too large to show ({error}); here is its source as text, or the beginning of it.\n\n{source}"
-            return PlainTextResponse(shown.encode(errors="replace"), 200, headers)
+            why = (
+                f"Too large to show, or made to deceive ({error}); here is its source as text, or the beginning of it."
+            )
+            return PlainTextResponse(f"{why}\n\n{source}".encode(errors="replace"), 200, headers)
         return Response(html.encode(errors="replace"), 200, headers, "text/html; charset=utf-8")
 
     async def source(self, request: Request) -> Response:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import async_playwright
+from selectolax.lexbor import LexborHTMLParser
 
 from tests.worker.evidence_page.served import Kept, serving
 from worker.evidence.screenshots import find_chromium
 from worker.evidence_page.inert import inert
+from worker.sites.port import PageChangedError
 
 HOSTILE = """<!doctype html>
 <html><head>
@@ -107,6 +109,53 @@ async def test_it_runs_no_script_and_reaches_nobody(tmp_path: Path) -> None:
         _, writer = await asyncio.open_connection("127.0.0.1", int(host.url.rpartition(":")[2]))
         await host.was_reached.wait()
         writer.close()
+
+
+def deceptive(readings: int) -> str:
+    """A page whose link is the text of a style sheet, until it has been read and written so many times."""
+    page = '<a href="http://shop.example/">GO</a>'
+    for _ in range(readings):
+        page = f"<form><math><mtext></form><form><mglyph><style></math>{page}"
+    return page
+
+
+def test_no_link_comes_out_of_a_text() -> None:
+    shown = inert(deceptive(1))
+    assert ">GO</a>" in shown
+    assert not LexborHTMLParser(shown).css("[href]")
+
+
+@pytest.mark.parametrize("readings", [2, 3, 10])
+def test_a_page_that_never_comes_to_rest_is_refused(readings: int) -> None:
+    with pytest.raises(PageChangedError):
+        inert(deceptive(readings))
+
+
+@pytest.mark.needs("chromium")
+async def test_a_browser_finds_no_link_either(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    animated = '<svg><a><animate attributeName="href" values="http://shop.example/"></animate><text>x</text></a></svg>'
+    pages = [*map(deceptive, range(5)), animated]
+    for page in pages:
+        kept.keep(page.encode())
+    async with asyncio.timeout(120), async_playwright() as playwright, serving(kept) as served:
+        browser = await playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        try:
+            page = await browser.new_page()
+            for number in range(len(pages)):
+                await page.goto(f"{served.url}{number}")
+                assert await page.frames[1].locator("[href], animate").count() == 0, pages[number]
+        finally:
+            await browser.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["<pre>\n\n1", "<p><table><tr><td>1<p>2", "<b><p>1</b>2", "<ul><li>1<li>2", "&amp;lt;a>"]
+)
+def test_an_ordinary_page_comes_to_rest(text: str) -> None:
+    assert inert(text)
 
 
 def test_what_it_looked_like_is_left() -> None:

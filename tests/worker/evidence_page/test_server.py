@@ -190,7 +190,7 @@ async def test_a_page_that_grows_too_large_is_shown_as_text(kept: Kept, served: 
         assert answer.status_code == 200
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
         told, _, source = answer.text.partition("\n\n")
-        assert told.startswith("Too large to show (")
+        assert told.startswith("Too large to show, or made to deceive (")
         assert source == html[:MAX_SOURCE_IN_FRAME_BYTES]
         assert (await client.get("2/source")).text == html
         assert "合計 2,900 円" in (await client.get("1/inert")).text, "the next page is shown again"
