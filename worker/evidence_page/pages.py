@@ -94,15 +94,13 @@ class EvidencePages:
             why = (
                 f"Too large to show, or made to deceive ({error}); here is its source as text, or the beginning of it."
             )
-            return PlainTextResponse(f"{why}\n\n{source}".encode(errors="replace"), 200, headers)
-        return Response(html.encode(errors="replace"), 200, headers, "text/html; charset=utf-8")
+            return PlainTextResponse(f"{why}\n\n{source}", 200, headers)
+        return Response(html, 200, headers, "text/html; charset=utf-8")
 
     async def source(self, request: Request) -> Response:
         """Show the page's own text, which is what was written."""
         headers = {"Content-Security-Policy": INERT_POLICY}
-        return Response(
-            decode_html(await self._data(request, "html")).encode(), 200, headers, "text/plain; charset=utf-8"
-        )
+        return Response(decode_html(await self._data(request, "html")), 200, headers, "text/plain; charset=utf-8")
 
     async def picture(self, request: Request) -> Response:
         """Show the screenshot."""

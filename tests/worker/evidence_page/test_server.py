@@ -196,6 +196,15 @@ async def test_a_page_that_grows_too_large_is_shown_as_text(kept: Kept, served: 
         assert "合計 2,900 円" in (await client.get("1/inert")).text, "the next page is shown again"
 
 
+@pytest.mark.parametrize("charset", ["undefined", "idna", "punycode", "unicode_escape", "no-such"])
+async def test_a_charset_that_is_none_hides_no_page(kept: Kept, served: Served, charset: str) -> None:
+    html = f"<meta charset={charset}><h1>\\ud800 合計 2,900 円</h1>"
+    kept.keep(html.encode(), Step.ORDER_SUBMIT)
+    async with served.client() as client:
+        assert "\\ud800 合計 2,900 円" in (await client.get("2/inert")).text
+        assert (await client.get("2/source")).text == html
+
+
 async def test_a_port_that_is_taken_is_told(kept: Kept) -> None:
     from worker.evidence_page.pages import EvidencePages  # noqa: PLC0415
     from worker.evidence_page.server import serve  # noqa: PLC0415
