@@ -16,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.api.auth.access import ACCESS
+from gateway.api.auth.admission import ON_KNOWN
 from gateway.api.auth.authenticator import Identity, require
 from gateway.api.errors import ERRORS, refusal_of
 from gateway.console.actions import ACTIONS, fill_in
@@ -197,7 +198,7 @@ class _Console:
 
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
             try:
-                with self._parts.admission.waiting(call), changes.place():
+                with self._parts.admission.waiting(call), changes.place(session.identity.name):
                     told = changes.stream(lambda: self._parts.sessions.find(cookie) is not None)
                     async with aclosing(told):
                         await StreamingResponse(told, media_type="text/event-stream")(scope, receive, send)
@@ -241,7 +242,9 @@ class _Console:
     def _session(self, request: Request) -> Session | None:
         session = self._parts.sessions.find(request.cookies.get(SESSION_COOKIE))
         if session is not None:
+            self._parts.admission.count(session.identity)
             _let_in(session.identity)
+            request.scope["state"][ON_KNOWN]()
         return session
 
     async def _form_of(self, request: Request) -> tuple[Visit, Form]:
@@ -283,7 +286,8 @@ def _same_origin(request: Request) -> None:
 
 def _is_secure(request: Request) -> bool:
     """Tell whether the browser is connected by TLS, with this gateway or with a program in front of it."""
-    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))
+    first, _, _ = request.headers.get("x-forwarded-proto", "").partition(",")
+    return "https" in (request.url.scheme, first.strip())
 
 
 def _comes_from_elsewhere(request: Request) -> bool:

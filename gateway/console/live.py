@@ -4,6 +4,7 @@ One look at the database, twice a second while any page is open, serves all of t
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -16,6 +17,9 @@ from gateway.store.port import LOCAL_TOPIC, ReadTransaction, Store, StoreUnavail
 
 MAX_PAGES: Final = 500
 """Pages that may be open at once."""
+
+MAX_PAGES_OF_ONE: Final = 100
+"""Pages of one identity that may be open at once."""
 
 _TOPIC: Final = f"{LOCAL_TOPIC}console"
 _LOOK_SECONDS: Final = 0.5
@@ -33,20 +37,25 @@ class Changes:
         self._store = store
         self._notifier = notifier
         self._watching: asyncio.Task[None] | None = None
-        self._open = 0
+        self._open: Counter[str] = Counter()
 
     @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place among the open pages. Raises RefusedError TOO_MANY."""
-        if self._open >= MAX_PAGES:
+    def place(self, name: str) -> Iterator[None]:
+        """Hold a place among the open pages, for the identity of this name. Raises RefusedError TOO_MANY."""
+        if self._open.total() >= MAX_PAGES:
             raise RefusedError(Refusal(Reason.TOO_MANY, f"{MAX_PAGES} pages are open, which is the limit"))
-        self._open += 1
+        if self._open[name] >= MAX_PAGES_OF_ONE:
+            why = f"{MAX_PAGES_OF_ONE} pages of {name} are open, which is the limit for one token"
+            raise RefusedError(Refusal(Reason.TOO_MANY, why))
+        self._open[name] += 1
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
         try:
             yield
         finally:
-            self._open -= 1
+            self._open[name] -= 1
+            if not self._open[name]:
+                del self._open[name]
             if not self._open:
                 self._watching.cancel()
                 self._watching = None

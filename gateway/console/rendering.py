@@ -109,11 +109,11 @@ def visible(text: object) -> Markup:
 
     Line ends stay.
     """
-    parts = _UNSEEN.split(str(text))
-    return Markup("").join(
-        Markup('<span class="code">U+{}</span>').format(f"{ord(part):04X}") if number % 2 else part
-        for number, part in enumerate(parts)
-    )
+    return Markup(_UNSEEN.sub(_number, escape(text)))  # noqa: S704 - escaped, but for the numbers
+
+
+def _number(unseen: re.Match[str]) -> str:
+    return f'<span class="code">U+{ord(unseen[0]):04X}</span>'
 
 
 def pretty(json_text: str) -> Markup:

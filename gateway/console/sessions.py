@@ -58,24 +58,28 @@ class Sessions:
 
     async def sign_in(self, token: str) -> str:
         """Return the cookie of a new session. Raises RefusedError UNAUTHENTICATED, or TOO_MANY."""
+        try:
+            self._admission.identify(f"Bearer {token[:MAX_TOKEN_CHARACTERS]}")
+        except RefusedError:
+            await self._hold_back()
+            raise
+        begins = f"{int((self._now() + self._lasts).timestamp())}.{self._new_id()}"
+        return f"{begins}.{_mark(token.encode(), begins)}"
+
+    async def _hold_back(self) -> None:
+        """Let a wrong token wait for its place and keep it; a right one never waits. Raises RefusedError TOO_MANY."""
         if self._waiting >= _MAX_WAITING:
-            why = "too many people sign in at the same time; try again"
+            why = "too many wrong tokens are tried at the same time; try again"
             raise RefusedError(Refusal(Reason.TOO_MANY, why, retry_after=timedelta(seconds=1)))
         self._waiting += 1
         try:
             async with self._attempts:
-                try:
-                    self._admission.identify(f"Bearer {token[:MAX_TOKEN_CHARACTERS]}")
-                except RefusedError:
-                    await asyncio.sleep(_WRONG_SECONDS)
-                    raise
+                await asyncio.sleep(_WRONG_SECONDS)
         finally:
             self._waiting -= 1
-        begins = f"{int((self._now() + self._lasts).timestamp())}.{self._new_id()}"
-        return f"{begins}.{_mark(token.encode(), begins)}"
 
     def find(self, cookie: str | None) -> Session | None:
-        """Return the session of a cookie; None where it has ended, or is none. Raises RefusedError TOO_MANY."""
+        """Return the session of a cookie; None where it has ended, or is none."""
         if self._admission.is_open:
             return self._without_token
         told = _COOKIE.fullmatch(cookie or "")

@@ -79,7 +79,7 @@ def resolve(tx: Transaction, now: Instant, policy: Policy, told: Resolution, act
     if refusal is not None:
         record_refusal(tx, now, task, "resolve_refused", actor, refusal)
         return refusal
-    if resolving_needs_another(policy, task, actor):
+    if resolving_needs_another(policy, task, told.outcome, actor):
         return propose(tx, now, policy, told, actor)
     numbers = order_numbers.of_task(tx, task.task_id)
     state = state_of(task, told)

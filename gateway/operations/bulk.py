@@ -141,8 +141,10 @@ def _outcome(
     tx: ReadTransaction, now: Instant, policy: Policy, kind: DecisionKind, task: Task, actor: Actor
 ) -> DecisionOutcome:
     refusal = _refused(tx, now, policy, kind, task)
-    resolves = _EVENTS[kind] is Event.RESOLVE and refusal is None
-    return DecisionOutcome(task, refusal, resolves and resolving_needs_another(policy, task, actor))
+    if refusal is not None or _EVENTS[kind] is not Event.RESOLVE:
+        return DecisionOutcome(task, refusal, needs_second_person=False)
+    outcome = _statement(kind, task.task_id, "").outcome
+    return DecisionOutcome(task, None, resolving_needs_another(policy, task, outcome, actor))
 
 
 def _refused(tx: ReadTransaction, now: Instant, policy: Policy, kind: DecisionKind, task: Task) -> Refusal | None:

@@ -14,7 +14,7 @@ from gateway.domain.models import GATEWAY, Actor, AlertKind, Policy, Task
 from gateway.domain.operations import Proposal, ProposalStatus, ProposedDecision, Resolution, Resumption
 from gateway.domain.proposals import in_words, kind_of, task_of
 from gateway.domain.refusals import Reason, Refusal
-from gateway.domain.states import Placement
+from gateway.domain.states import Placement, TaskStatus
 from gateway.domain.transitions import Event, allows
 from gateway.orders.history import record, record_general
 from gateway.store import alerts, approvals, pauses, proposals, restores, tasks
@@ -24,9 +24,14 @@ DISPATCH: Final = "dispatch"
 """Subject of the alert about a proposal that concerns no task."""
 
 
-def resolving_needs_another(policy: Policy, task: Task, actor: Actor) -> bool:
-    """Tell whether a statement about this task has to be confirmed: while an order is possible."""
-    return _is_on(policy, actor) and task.placement is Placement.POSSIBLE
+def resolving_needs_another(policy: Policy, task: Task, outcome: TaskStatus, actor: Actor) -> bool:
+    """Tell whether a statement about this task has to be confirmed.
+
+    While an order is possible by what workers told, whatever a person has stated since; and to failed, where it is
+    certain by them.
+    """
+    against = task.placement_by_workers is Placement.CERTAIN and outcome is TaskStatus.FAILED
+    return _is_on(policy, actor) and (against or task.placement_by_workers is Placement.POSSIBLE)
 
 
 def approving_needs_another(policy: Policy, total_yen: int, actor: Actor) -> bool:

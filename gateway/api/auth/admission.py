@@ -29,6 +29,9 @@ _NO_TURN: Final = nullcontext()
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
+ON_KNOWN: Final = "on_known"
+"""Key in a request's state: what is to be called when its client has shown a token."""
+
 
 class Admission:
     """Lets calls in.
@@ -83,11 +86,12 @@ class Admission:
         return identity
 
     def owner(self, made_with: Callable[[bytes], bool]) -> Identity | None:
-        """Return whose token a session was made with, None if nobody's. Raises RefusedError TOO_MANY."""
-        identity = self._authenticator.owner(made_with)
-        if identity is not None:
-            self._count(identity)
-        return identity
+        """Return whose token a session was made with, None if nobody's."""
+        return self._authenticator.owner(made_with)
+
+    def count(self, identity: Identity) -> None:
+        """Count a request of somebody who was let in by other means than a token. Raises RefusedError TOO_MANY."""
+        self._count(identity)
 
     def admit(self, path: str, authorization: str | None, traceparent: str | None) -> Call:
         """Let a caller of the contract's method `path` in. Unknown methods let nobody in.

@@ -14,9 +14,9 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.api.auth.admission import Admission
+from gateway.api.auth.admission import ON_KNOWN, Admission
 from gateway.api.http.bodies import Bodies
-from gateway.api.http.protocol import MAX_HEADER_BYTES, ON_KNOWN
+from gateway.api.http.protocol import MAX_HEADER_BYTES
 from gateway.api.rest.envelope import failure, problem
 from gateway.request_id import HEADER, begin_request
 
@@ -139,7 +139,7 @@ class HttpApp:
             return problem(415, "gRPC is served on its own port; here are REST, Connect and gRPC-Web")
         if not all(value.isascii() for value in headers.values()):
             return problem(400, "a header holds characters beyond ASCII")
-        if self._admission.is_open and _is_foreign(headers):
+        if self._admission.is_open and _is_foreign(headers) and not _is_a_link_followed(scope, headers):
             return problem(403, "without a token, requests of other web sites are refused")
         return None
 
@@ -187,6 +187,16 @@ def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
         return True
     origin = headers.get(b"origin")
     return origin is not None and urlsplit(origin.decode()).netloc != host
+
+
+def _is_a_link_followed(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+    """Tell whether a person has followed a link to a page of the console, as the one in an alert: it changes nothing,
+    and the page where the link stands cannot read what comes.
+    """
+    is_page = scope["method"] == "GET" and scope["path"].startswith("/console")
+    is_navigation = (headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")) == (b"navigate", b"document")
+    host = headers.get(b"host", b"").decode()
+    return is_page and is_navigation and _name(f"//{host}") in _LOOPBACK_NAMES
 
 
 def _name(url: str) -> str | None:

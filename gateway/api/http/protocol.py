@@ -11,6 +11,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from gateway.api.auth.admission import ON_KNOWN
 from gateway.api.http.framing import FramingError, StrictConnection
 from gateway.api.rest.envelope import envelope
 
@@ -28,8 +29,6 @@ LINGER_SECONDS: Final = 2.0
 
 MAX_HEADER_BYTES: Final = 16 * 1024
 
-ON_KNOWN: Final = "on_known"
-"""Key in a request's state: what is to be called when its client has shown a token."""
 
 _WORDS: Final = {
     400: "this is no valid HTTP/1.1 request",

@@ -78,6 +78,8 @@ class FakeGateway:
 
 @contextmanager
 def fake_gateway() -> Iterator[FakeGateway]:
+    before = {*threading.enumerate()}
     with ThreadPoolExecutor(2) as threads:
         yield FakeGateway(threads)
-    assert not [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+    timers = [each for each in {*threading.enumerate()} - before if isinstance(each, threading.Timer)]
+    assert all(each.finished.is_set() for each in timers), "a timer was left running"

@@ -2,12 +2,16 @@
 
 import asyncio
 import re
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from gateway.console.app import PAGES
+from gateway.console.live import MAX_PAGES_OF_ONE, Changes
+from gateway.dispatch.notifier import Notifier
+from gateway.domain.refusals import RefusedError
 from tests.gateway.console.browser import OPERATOR, SECRET, console, text_of, visitor
 from tests.gateway.support.in_process import running_gateway
 from tests.gateway.support.manual_time import ManualTime
@@ -110,6 +114,55 @@ async def test_wrong_tokens_are_slow_and_right_ones_are_not(tmp_path: Path) -> N
         begun = loop.time()
         assert (await guesser.sign_in()).status_code == 200
         assert loop.time() - begun < 1
+
+
+async def test_guessing_keeps_nobody_out_who_has_a_token(tmp_path: Path) -> None:
+    async with console(tmp_path) as (gateway, alice), visitor(gateway) as guesser:
+        guesses = [asyncio.ensure_future(guesser.sign_in(f"guess-{number}")) for number in range(80)]
+        await asyncio.wait(guesses, return_when=asyncio.FIRST_COMPLETED)  # one is told that too many wait
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        assert (await alice.sign_in()).status_code == 200
+        assert loop.time() - begun < 5, "and it does not wait for those, who take 16 s"
+        for guess in guesses:
+            guess.cancel()
+        await asyncio.wait(guesses)
+
+
+async def test_signing_in_counts_as_one_request(tmp_path: Path) -> None:
+    settings = {"operator_token": (OPERATOR,), "api_token": ("the-token",), "rate_limit_per_second": 1}
+    async with running_gateway(tmp_path, token="the-token", **settings) as gateway, visitor(gateway) as other:
+        signed_in = {"token": SECRET, "back": ""}
+        answer = await other.client.post("/console/sign-in", data=signed_in, follow_redirects=False)
+        assert answer.status_code == 303
+
+
+def test_nobody_takes_all_places_of_open_pages() -> None:
+    async def fill() -> None:
+        changes = Changes(NoStore(), Notifier())  # type: ignore[arg-type]
+        with ExitStack() as places:
+            for _ in range(MAX_PAGES_OF_ONE):
+                places.enter_context(changes.place("vic"))
+            with pytest.raises(RefusedError, match="100 pages of vic are open"):
+                places.enter_context(changes.place("vic"))
+            places.enter_context(changes.place("bob"))
+        assert not changes._open
+
+    asyncio.run(fill())
+
+
+class NoStore:
+    async def read(self, *_: object) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_without_tokens_a_link_in_an_alert_leads_to_the_page(tmp_path: Path) -> None:
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    async with running_gateway(tmp_path, token="") as gateway, visitor(gateway) as anybody:
+        assert (await anybody.get("/console", **followed)).status_code == 200
+        assert (await anybody.get("/api/orders", **followed)).status_code == 403
+        assert (await anybody.get("/console", **followed | {"Sec-Fetch-Dest": "iframe"})).status_code == 403
+        assert (await anybody.get("/console", **followed | {"Host": "evil.example"})).status_code == 403
 
 
 @pytest.mark.parametrize("role", ["upstream", "worker"])

@@ -136,6 +136,24 @@ def test_what_is_not_risky_is_decided_by_one(pair: Pair) -> None:
     assert pair.resume() == ()
 
 
+def test_what_two_have_stated_one_does_not_take_back(pair: Pair) -> None:
+    in_doubt(pair.book)
+    pair.resolve(TaskStatus.SUCCEEDED, site_order_id="N-1")
+    pair.confirm()
+    assert pair.status() is TaskStatus.SUCCEEDED
+    assert reason(pair.resolve()) is Reason.SECOND_PERSON_REQUIRED
+    assert pair.status() is TaskStatus.SUCCEEDED
+
+
+def test_one_alone_does_not_deny_an_order_that_a_worker_told_of(pair: Pair) -> None:
+    lease = pair.book.take()
+    pair.book.permit(lease, terms=terms(2_900))
+    pair.book.report(lease, state=OrderState.ORDERED, terminal=True, terminal_status=TaskStatus.NEEDS_HUMAN)
+    pair.book.time.advance(pair.book.policy.permit_settle * 2)
+    assert reason(pair.resolve()) is Reason.SECOND_PERSON_REQUIRED
+    assert not isinstance(pair.resolve(TaskStatus.SUCCEEDED, site_order_id="N-1"), Refusal)
+
+
 def test_without_the_setting_one_is_enough(pair: Pair) -> None:
     pair.book.policy = POLICY
     in_doubt(pair.book)
