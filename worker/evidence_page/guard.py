@@ -32,6 +32,8 @@ _HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
     "Cache-Control": "no-store",
+    # Who has no key keeps no connection, by the drops of a body either.
+    "Connection": "close",
 }
 
 

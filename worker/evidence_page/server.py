@@ -9,6 +9,7 @@ from typing import Final
 
 import uvicorn
 
+from worker.evidence_page.connection import PromptH11
 from worker.evidence_page.guard import Guard
 from worker.evidence_page.pages import EvidencePages
 
@@ -47,7 +48,7 @@ async def serve(pages: EvidencePages, port: int, stop: asyncio.Event, on_ready: 
         server = _Server(
             uvicorn.Config(
                 Guard(pages.app(key), key, (f"{HOST}:{taken}", f"localhost:{taken}")),
-                http="h11",
+                http=PromptH11,
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -12,7 +12,9 @@ import pytest
 
 from tests.worker.evidence_page.served import PICTURE, Kept, Served, serving
 from worker.evidence.store import Step
+from worker.evidence_page import connection
 from worker.evidence_page.pages import MAX_SOURCE_IN_FRAME_BYTES
+from worker.journal.records import EvidenceFile
 from worker.sites.page_reader import PageReader
 
 PAGE = "<!doctype html><title>確認</title><h1>合計 2,900 円</h1>".encode()
@@ -205,6 +207,35 @@ async def test_a_charset_that_is_none_hides_no_page(kept: Kept, served: Served, 
         assert (await client.get("2/source")).text == html
 
 
+@pytest.mark.parametrize("head", ["", "GET / HTTP/1.1\r\nHost: x\r\nX: "], ids=["nothing", "half a head"])
+async def test_who_says_nothing_is_dropped(served: Served, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
+    port = int(served.origin.rpartition(":")[2])
+    # More than there are places, and each is waited for until it is dropped.
+    assert await asyncio.gather(*(_until_dropped(port, head) for _ in range(40))) == [b""] * 40
+    async with served.client() as client:
+        assert (await client.get("")).status_code == 200
+
+
+async def test_who_has_asked_in_time_may_wait_for_longer(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
+
+    async def read_slowly() -> list[EvidenceFile]:
+        await asyncio.sleep(2 * connection.HEAD_SECONDS)
+        return kept.index
+
+    monkeypatch.setattr(kept, "read_index", read_slowly)
+    async with asyncio.timeout(60), serving(kept) as served, served.client() as client:
+        assert (await client.get("")).status_code == 200
+
+
+async def test_a_request_without_the_key_keeps_no_connection(served: Served) -> None:
+    host = served.origin.removeprefix("http://")
+    answer = await _raw(int(host.rpartition(":")[2]), f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\n1")
+    assert answer[:3] == b"404"
+    assert b"\r\nconnection: close\r\n" in answer.lower()
+
+
 async def test_a_port_that_is_taken_is_told(kept: Kept) -> None:
     from worker.evidence_page.pages import EvidencePages  # noqa: PLC0415
     from worker.evidence_page.server import serve  # noqa: PLC0415
@@ -213,6 +244,18 @@ async def test_a_port_that_is_taken_is_told(kept: Kept) -> None:
         pages = EvidencePages("po-1", kept.root, kept.read_index, PageReader())
         with pytest.raises(OSError, match="in use"):
             await serve(pages, taken.getsockname()[1], asyncio.Event(), print)
+
+
+async def _until_dropped(port: int, head: str) -> bytes:
+    """Send the beginning of a request; return what comes back until the end."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(head.encode())
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
 
 
 async def _raw(port: int, request: str) -> bytes:
