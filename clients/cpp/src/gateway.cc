@@ -31,9 +31,11 @@ void PauseOrThrow(const CallError& error, int tries, system_clock::time_point de
 std::shared_ptr<grpc::Channel> Connect(const std::string& target,
                                        const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
-  // The gateway ends a connection that pings more often than every 10 s.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  // The gateway ends a connection that pings more often than every 5 s.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  // Retries are this file's, under the same task_id.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // gRPC would take http_proxy of the environment for loopback too. Leave this out where a proxy leads to the gateway.

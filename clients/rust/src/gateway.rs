@@ -52,10 +52,10 @@ pub struct Gateway {
 impl Gateway {
     /// A client whose connection is opened at the first call. With `https` it trusts the CAs in `ca` (PEM), and no other.
     pub fn new(url: &str, token: &str, ca: &str) -> Result<Self, SetupError> {
-        // The gateway ends a connection that pings more often than every 10 s.
+        // The gateway ends a connection that pings more often than every 5 s.
         let mut endpoint = Endpoint::from_shared(url.to_owned())?
-            .http2_keep_alive_interval(Duration::from_secs(20))
-            .keep_alive_timeout(Duration::from_secs(10))
+            .http2_keep_alive_interval(Duration::from_secs(10))
+            .keep_alive_timeout(Duration::from_secs(5))
             .keep_alive_while_idle(true);
         if url.starts_with("https:") {
             let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca));

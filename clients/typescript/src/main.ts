@@ -19,8 +19,8 @@ function setting(name: string): string {
 function transport(protocol: string, baseUrl: string, token: string, ca?: Buffer): Transport {
   const common = { baseUrl, interceptors: [bearer(token)], nodeOptions: ca ? { ca } : {} };
   if (protocol === "grpc") {
-    // The gateway ends a connection that pings more often than every 10 s.
-    return createGrpcTransport({ ...common, pingIntervalMs: 20_000, pingTimeoutMs: 10_000, pingIdleConnection: true });
+    // The gateway ends a connection that pings more often than every 5 s.
+    return createGrpcTransport({ ...common, pingIntervalMs: 10_000, pingTimeoutMs: 5_000, pingIdleConnection: true });
   }
   return createConnectTransport({ ...common, httpVersion: "1.1", useBinaryFormat: protocol === "connect" });
 }
