@@ -106,7 +106,7 @@ def confirms_what_another_proposes(night: Night) -> None:
     )
     assert "needs a second person" in told
     (number,) = re.findall("^([0-9]+) ", night.root.must("order-gateway proposals list"), re.MULTILINE)
-    assert "is approved" in night.told("order-gateway proposals list", **{"confirm 7": f"confirm {number}"})
+    assert "200,000 yen: confirmed" in night.told("order-gateway proposals list", **{"confirm 7": f"confirm {number}"})
 
 
 def test_every_block_of_the_runbook_works_as_it_stands(root: Machine) -> None:
